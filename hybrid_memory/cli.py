@@ -1,4 +1,4 @@
-"""The command line: runs the command that is named, and exits. No other file exits."""
+"""The command line: runs a command and exits. No other module exits."""
 
 import os
 import sys
@@ -38,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell("the working directory no longer exists; change to another one")
         return 1
     except KeyboardInterrupt as error:
-        tell(str(error) or "interrupted; what was written before is complete")
+        tell(str(error) or "interrupted; everything written so far is complete")
         return 130
-    except RuntimeError as error:  # Python 3.11 raises it for Ctrl-C while a class is made
+    except RuntimeError as error:  # raised by Python 3.11 for Ctrl-C while a class is created
         if isinstance(error.__cause__, KeyboardInterrupt):
             return 130
         raise
@@ -51,8 +51,8 @@ def entry_point() -> NoReturn:
     try:
         streams.prepare()
         status = main()
-        # Taking modules apart at the end costs a tenth of a search. Without threads nobody needs
-        # that: the store is closed.
+        # Python's own clean-up takes a tenth of a search. Without threads it is needless, because the
+        # store is closed.
         if "threading" not in sys.modules and not sys.getprofile():
             sys.stdout.flush()
             sys.stderr.flush()
@@ -60,7 +60,7 @@ def entry_point() -> NoReturn:
 
         import signal
 
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C can only end the process sooner now
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from now on, Ctrl-C ends the process at once
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)

@@ -1,11 +1,11 @@
-"""What can go wrong in a way that the user can do something about.
+"""The errors that a user can do something about.
 
-    HybridMemoryError      one line that names the problem and what to do
+    HybridMemoryError      one line with the problem and the way out
     ├── ConfigError        a config file or an environment variable
     │   └── UsageError     an option of the command line
     ├── StoreError         the database: missing, not ours, locked, full, too new
     │   └── ConnectionLostError  the server of the database has gone away
-    ├── SourceError        a file or folder that should be read
+    ├── SourceError        a file or folder that cannot be read
     ├── QueryError         a query that cannot be answered
     │   └── NotFoundError  a document that is not in the store
     └── EmbedderError      the embedding server or model
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 def meant(written: str, names: Iterable[str]) -> str:
-    """Return `; did you mean NAME?` if one of the names is close to what is written, else nothing."""
+    """`; did you mean NAME?` if one of the names is similar to the written one, else ""."""
     from difflib import get_close_matches
 
     close = get_close_matches(written, list(names), 1, cutoff=0.75)
@@ -27,14 +27,14 @@ def meant(written: str, names: Iterable[str]) -> str:
 
 
 class WayOut(NamedTuple):
-    """A way out of a trouble, as data, which each surface words for its users.
+    """A way out of a problem, as data; each surface words it for its users.
 
-    As a text it is what the command line tells: "`hybrid-memory list` names all documents".
+    As a text it is the wording of the command line: "`hybrid-memory list` names all documents".
     """
 
     name: str  # "ingest", "list", "update", "reindex", "forget" or "read again"
-    command: str  # what is typed after the program's name; "" if the effect says all
-    effect: str  # what the command does
+    command: str  # arguments of the program; "" if the effect needs no command
+    effect: str  # of the command
 
     def __str__(self) -> str:
         if self.command:
@@ -43,13 +43,13 @@ class WayOut(NamedTuple):
 
 
 class Message(str):
-    """A line for the user of the command line that has its way out as data besides."""
+    """A line for the user of the command line, which also has its way out as data."""
 
-    problem: str  # with what joins it to the way out
+    problem: str  # with the joint before the way out
     way_out: WayOut | None
 
     def __new__(cls, problem: str, way_out: WayOut | None = None, joint: str = "; ") -> "Message":
-        """Return the line in which `joint` stands between the problem and the way out of it."""
+        """Join the problem and the way out with `joint`."""
         message = super().__new__(cls, f"{problem}{joint}{way_out}" if way_out else problem)
         message.problem = f"{problem}{joint}"
         message.way_out = way_out
@@ -57,10 +57,10 @@ class Message(str):
 
 
 class HybridMemoryError(Exception):
-    """The base class of all errors that are shown to the user as one line, without a traceback."""
+    """The base class of all errors that the user gets as one line, without a traceback."""
 
     def __init__(self, problem: str = "", way_out: WayOut | None = None) -> None:
-        is_whole = isinstance(problem, Message)  # an error that comes from another process
+        is_whole = isinstance(problem, Message)  # an error from another process
         super().__init__(problem if is_whole else Message(problem, way_out))
 
     @property

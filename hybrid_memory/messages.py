@@ -1,5 +1,5 @@
-"""What the library says while it works: warnings for Python's logging, and how far long work has
-come.
+"""Messages of the library while it works: warnings for Python's logging, and the progress of long
+work.
 """
 
 import sys
@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 
 def warning(message: str, *values: object) -> None:
-    """Log `message` % `values` under the name "hybrid_memory", at no cost where nobody has imported
-    logging.
+    """Log `message` % `values` under the name "hybrid_memory", unless logging was never imported.
 
-    It is printed nowhere unless the program set up logging.
+    Nothing is printed unless the program has set up logging.
     """
     logging = sys.modules.get("logging")
     if logging is None:
@@ -23,9 +22,7 @@ def warning(message: str, *values: object) -> None:
 
 
 class Progress(NamedTuple):
-    """How much of a stage is done: what an ingest, a reindex and an evaluation tell whoever started
-    them.
-    """
+    """The progress of one stage of an ingest, a reindex or an evaluation."""
 
     stage: str  # "files", "embeddings", "documents" or "queries"
     done: int
@@ -36,9 +33,7 @@ class Progress(NamedTuple):
 def count_batches(
     stage: str, total: int, tell: Callable[[Progress], None], chunks: int = 0
 ) -> Callable[[int], None]:
-    """Return a function to be called with the size of each batch, which tells how many are done of
-    `total`.
-    """
+    """Return a function that adds the size of a batch and reports the progress towards `total`."""
     done = 0
 
     def on_batch(count: int) -> None:

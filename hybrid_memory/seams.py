@@ -1,8 +1,6 @@
-"""The tables of names behind which the parts lie that one run needs and another does not: each is
-imported when it is used.
+"""Tables of the parts that one run needs and another does not; each is imported when it is used.
 
-A row has what users write and a place, "module:name". The core names its extras here and nowhere
-else.
+A row has a name that users write and a place, "module:name". The core names its extras only here.
 """
 
 from functools import cache
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
 @cache
 def load(place: str) -> "Any":
-    """Return what a row names: "embedding.ollama:OllamaEmbedder" is that class of
+    """Import the object at a place: "embedding.ollama:OllamaEmbedder" is that class of
     hybrid_memory/embedding/ollama.py.
     """
     module, _, name = place.partition(":")
@@ -23,8 +21,8 @@ def load(place: str) -> "Any":
 
 
 class Command:
-    """A command: its group in --help, what adds its options to a parser, what runs it and gives its
-    exit status, and its line in --help.
+    """A command: its group and its line in --help, the function that adds its options to a parser,
+    and the function that runs it and returns the exit status.
     """
 
     __slots__ = ("about", "group", "options", "run")
@@ -178,8 +176,8 @@ COMMANDS = {
     ),
 }
 
-# The ending of a file's name, in lower case -> its `documents.formats.Format`; a name without one
-# of these is markdown.
+# The ending of a file name, in lower case -> its `documents.formats.Format`; all other names are
+# markdown.
 FORMATS = {
     ".jsonl": "extras.formats.transcripts:FORMAT",
     ".org": "extras.formats.org:FORMAT",
@@ -200,7 +198,7 @@ FORMATS = {
 }
 MARKDOWN = "documents.markdown:FORMAT"
 
-# The config key `provider` -> the class of the embedder; `embedding.protocol` has what they take.
+# The config key `provider` -> the class of the embedder, with the arguments in `embedding.protocol`
 PROVIDERS = {
     "ollama": "embedding.ollama:OllamaEmbedder",
     "builtin": "embedding.builtin:BuiltinEmbedder",
@@ -212,7 +210,7 @@ PROVIDERS = {
     "local": "extras.providers.fastembed:LocalEmbedder",
 }
 
-# The config key `rerank` -> the class of the reranker, made of its name and the settings.
+# The config key `rerank` -> the class of the reranker, built from its name and the settings
 RERANKERS = {
     "local": "extras.rerankers.fastembed:LocalReranker",
     **dict.fromkeys(
@@ -220,17 +218,16 @@ RERANKERS = {
         "extras.rerankers.servers:ServerReranker",
     ),
 }
-RERANKED = "extras.rerankers.base:reranked"  # the stage of a search that asks one
+RERANKED = "extras.rerankers.base:reranked"  # the search stage that calls it
 
-# The beginning of an address -> the class of the storage engine; what begins otherwise is a SQLite
-# file.
+# The scheme of an address -> the class of the storage engine; everything else is a SQLite file
 ENGINES = {
     "postgresql": "extras.postgres.engine:PostgresStorage",
     "postgres": "extras.postgres.engine:PostgresStorage",
 }
 
-COMPLETION = "extras.completion:complete"  # answers a shell that asks what may stand at the cursor
+COMPLETION = "extras.completion:complete"  # completes a command line for a shell
 EDITOR = "extras.environment:open_result"  # opens the file of a result
-PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
-# HTTP by `requests`, whose import takes as long as three searches
+PICKER = "extras.picker.app:pick"  # shown by `search` without a query on a terminal
+# HTTP by `requests`; importing it takes as long as three searches
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

@@ -3,9 +3,9 @@
 A file that was not indexed is never read.
 
 A target is the id of a document, the end of an id, the path of a file, an alias, a title, or a link
-to any of them: [[Note]]. The case of letters counts only where two documents differ by it. Lines
-may follow, `#L10-L40` or `:10-40`, or a part: `#Heading` are the lines below a heading, `#^block`
-those of a block that has a name.
+to any of them: [[Note]]. Case matters only if two documents differ by it. Lines may follow,
+`#L10-L40` or `:10-40`, or a part: `#Heading` for the lines below a heading, `#^block` for a block
+with this name.
 """
 
 import os
@@ -33,23 +33,24 @@ if TYPE_CHECKING:
     from .storage.source import DocumentRow
     from .store import HybridStore
 
-NAMED_HEADINGS = 8  # headings in an error message
-LATEST = 500  # documents among which the newest are looked for
+NAMED_HEADINGS = 8  # in an error message
+LATEST = 500  # documents to choose the newest from
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 NO_LETTER = re.compile(r"[^\w\s-]")
-TWIN = 0.8  # of a text's shingles that stand in one other document
+TWIN = 0.8  # share of a text's shingles that one other document has
 SHINGLE = 9  # characters
-TWIN_LEAST = 20  # shingles; of a shorter text it cannot be told
-TWIN_START = 2000  # characters of a text that are compared
-TWIN_WORDS = 8  # the rarest, which are searched for
+TWIN_LEAST = 20  # shingles; a shorter text is never a twin
+TWIN_START = 2000  # characters of a text to compare
+TWIN_WORDS = 8  # the rarest words, which are searched
 TWIN_PASSAGES = 16
 
 
 def lines_of(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
-    """Return first and last line, counted from 1. A heading is given by its text or as GitHub writes it in
-    addresses, "Plan#Next" is the heading Next below Plan, and "^name" is the block of this name.
-    Raises QueryError if there is no such part.
+    """Return the first and last line of a part, counted from 1.
+
+    The part is a heading's text or its GitHub anchor, "Plan#Next" for the heading Next below Plan,
+    or "^name" for the block of this name. Raises QueryError if there is no such part.
     """
     if part.startswith("^"):
         return _block(doc_id, part[1:], lines)
@@ -63,16 +64,16 @@ def _section(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
         heading = HEADING.match(line)
         if heading:
             headings.append((number, len(heading[1]), _title(lines[number - 1])))
-    following = headings
+    remaining = headings
     for title in part.split("#"):
-        slugs = [_slug(heading) for _, _, heading in following]
+        slugs = [_slug(heading) for _, _, heading in remaining]
         if _slug(title) not in slugs:
             titles = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
             raise QueryError(f"{doc_id} has no heading {title!r}; its headings: {titles}")
         place = slugs.index(_slug(title))
-        start, level, _ = following[place]
-        following = following[place + 1 :]
-    for number, other_level, _ in following:
+        start, level, _ = remaining[place]
+        remaining = remaining[place + 1 :]
+    for number, other_level, _ in remaining:
         if other_level <= level:
             return start, number - 1
     return start, len(lines)
@@ -86,13 +87,13 @@ def _title(line: str) -> str:
 
 
 def _slug(title: str) -> str:
-    """Return a title as an address has it: 'The GPU server: Log in!' -> 'the-gpu-server-log-in'"""
+    """The anchor of a title: 'The GPU server: Log in!' -> 'the-gpu-server-log-in'"""
     return "-".join(NO_LETTER.sub("", plain(title)).casefold().split())
 
 
 def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
-    """Return the first and last line of a block: an item of a list is its line; any other block is
-    what stands between blank lines, above if the name stands alone.
+    """Return the first and last line of a block: the line of a list item, or the lines between
+    blank lines; if the name is alone on its line, the block above.
     """
     named = re.compile(rf"(?:.*\s)?\^{re.escape(name)}\s*\Z", re.IGNORECASE)
     at = next((number for number, line in enumerate(lines) if named.match(line)), None)
@@ -113,20 +114,19 @@ def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
 def read(
     store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000
 ) -> dict[str, Any]:
-    """Return the lines that `target` names.
+    """Read the lines of a target, described at the head of this module.
 
-    A target is what the head of this module says. A line of a transcript is what was said in that line of the
-    file, with its secrets masked as in the index. If nothing was said there, it is empty.
-    `date` is that of the passage with the first line, or else the document's. `date_from` is
-    "path", a key of the metadata, "title", "stored" for the day on which a text without a file was
-    stored, or "text" for a date that the file's format found in it. `modified` is the time of the
-    file as it was indexed, or at which a text without a file was stored.
+    A line of a transcript is the message in that line of the file, with its secrets masked as in
+    the index, or empty without a message. `date` is the date of the passage with the first line,
+    else of the document. `date_from` is "path", a metadata key, "title", "stored" for the day on
+    which a text without a file was stored, or "text" for a date that the file's format found in it.
+    `modified` is the time of the file when it was indexed, or of storing a text without a file.
 
-    If the file is on another host, the answer is its text as it was indexed, and has `host`.
+    If the file is on another host, the answer has the indexed text, and `host`.
 
-    In the answer, `next` is the target that reads on, or None at the end. `changed` says that the
-    file has changed since it was indexed. Raises QueryError if the target does not name exactly one
-    document, or lines that it does not have. Raises SourceError if the file is gone or was
+    In the answer, `next` is the target for reading on, or None at the end. `changed`: the file has
+    changed since it was indexed. Raises QueryError if the target does not name exactly one
+    document, or names lines that it does not have. Raises SourceError if the file is gone or was
     replaced.
     """
     with store.storage.snapshot():
@@ -137,8 +137,8 @@ def read(
 
 
 class Days(NamedTuple):
-    """The date of a document, what gave it, when its file changed, and of each passage, in order, the
-    first line and the date of its own.
+    """The dates of a document: its date, the origin of that date, the time of its file's last
+    change, and for each passage, in order, the first line and the passage's own date.
     """
 
     of_document: str | None
@@ -147,9 +147,7 @@ class Days(NamedTuple):
     of_passages: list[tuple[int, str | None]]
 
     def at(self, line: int) -> tuple[str | None, str | None]:
-        """Return the date of the passage with this line, or of the document for line 0, and what gave
-        it.
-        """
+        """The date at a line, or of the document for line 0, and the origin of that date."""
         before = [day for start, day in self.of_passages if start <= line]
         if before and before[-1]:
             return before[-1], "text"
@@ -157,7 +155,7 @@ class Days(NamedTuple):
 
 
 def days_of(store: "HybridStore", doc_id: str, row: "DocumentRow") -> Days:
-    """Return the dates of a document and of its passages, by the settings of now."""
+    """The dates of a document and of its passages, by the current settings."""
     if row.date is None:
         origin = None
     else:
@@ -184,14 +182,14 @@ def passage(
     path, content_hash, content, collection, _, pages, host = row
     lines: Sequence[str]
     if path:
-        lines, changed = _of_file(
+        lines, changed = _lines_of_file(
             doc_id, path, content, content_hash, store.config["max_file_bytes"]
         )
     else:
         lines = Lines(content or "")
         changed = False
-    start, column, end = _asked(doc_id, place, lines, changed)
-    # Each line but the first takes at least the character of its line break
+    start, column, end = _range(doc_id, place, lines, changed)
+    # Each line but the first takes at least one character, its line break
     most = min(max_lines, max_chars + 1)
     shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
     rest = None
@@ -223,11 +221,11 @@ def passage(
     }
 
 
-def _of_file(
+def _lines_of_file(
     doc_id: str, path: str, extract: str | None, indexed: bytes | None, max_bytes: int
 ) -> tuple[Sequence[str], bool]:
-    """Return the lines of the file, or of its extract if it is not text, and whether the file has changed
-    since it was indexed.
+    """Return the lines of a file, or of its extract if it is not text, and whether the file has
+    changed since it was indexed.
     """
     try:
         with open_regular(path, follow_symlinks=True) as stream:
@@ -238,13 +236,13 @@ def _of_file(
             else:
                 lines = Lines(extract)
                 digest = of_bytes(stream.read(max_bytes + 1))
-        # A link in place of the file may lead anywhere. The text behind it is shown only if it is
-        # the one that was indexed.
+        # A link in place of the file may lead anywhere. Its text is shown only if it is the
+        # indexed text.
         if digest != indexed and not (
             os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)
         ):
             raise SourceError(
-                f"{path} is reached by a symbolic link and is not what was indexed",
+                f"{path} is reached by a symbolic link and is not the indexed file",
                 WayOut("read again", "", "ingest it again to read it"),
             )
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -258,9 +256,9 @@ def _of_file(
     return lines, digest != indexed
 
 
-def _asked(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tuple[int, int, int]:
-    """Return first line, first column and last line, all counted from 1. A last line beyond the end of the
-    text means its end.
+def _range(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tuple[int, int, int]:
+    """Return first line, first column and last line, counted from 1. A last line after the end of
+    the text means the end.
     """
     if place.part:
         start, end = lines_of(doc_id, place.part, lines)
@@ -281,7 +279,7 @@ def _asked(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tu
 
 
 def _fitting(lines: list[str], max_chars: int) -> int:
-    """Return how many whole lines fit into `max_chars` characters."""
+    """The number of whole lines that fit into `max_chars` characters."""
     size = -1
     for number, line in enumerate(lines):
         size += len(line) + 1
@@ -292,13 +290,13 @@ def _fitting(lines: list[str], max_chars: int) -> int:
 
 @retry_once
 def links(store: "HybridStore", target: str) -> dict[str, Any]:
-    """Return the links in a document, in its order, and those that lead to it; a target as `read`
-    takes it, without its lines.
+    """List the links in a document, in order, and the links to it. The target is as in `read`,
+    without lines.
 
-    Each link has its `target` as it is written, its `kind` ("wikilink", "embed", "markdown"), and
-    the `line` and `citation` where it stands. In `links`, `doc_id` is the document that it leads
-    to, or None, and `broken` says that there should be one; in `linked_from` it is the document
-    that it stands in. Raises as `read` does.
+    Each link has its `target` as written, its `kind` ("wikilink", "embed", "markdown"), its `line`
+    and its `citation`. In `links`, `doc_id` is the linked document, or None, and `broken` tells
+    whether one is missing; in `linked_from`, `doc_id` is the document with the link. Raises as
+    `read` does.
     """
     with store.storage.snapshot():
         doc_id, _ = find(store.storage, target)
@@ -306,25 +304,25 @@ def links(store: "HybridStore", target: str) -> dict[str, Any]:
         return {
             "doc_id": doc_id,
             "links": [
-                {**_place(link), "doc_id": link.doc_id, "broken": link.broken}
+                {**_link_entry(link), "doc_id": link.doc_id, "broken": link.broken}
                 for link in links.links_of(doc_id)
             ],
-            "linked_from": [_place(link) for link in links.links_to(doc_id)],
+            "linked_from": [_link_entry(link) for link in links.links_to(doc_id)],
         }
 
 
 @retry_once
 def broken(store: "HybridStore") -> dict[str, Any]:
-    """Return all broken links, each with the document that it stands in; `total` is their number."""
+    """All broken links, each with the document that contains it; `total` is their number."""
     with store.storage.snapshot():
-        places = [_place(link) for link in store.storage.links.broken()]
+        places = [_link_entry(link) for link in store.storage.links.broken()]
     return {"total": len(places), "broken": places}
 
 
 @retry_once
 def tags(store: "HybridStore") -> dict[str, Any]:
-    """Return `tags`, each with how many `documents` a filter on it leaves, the most frequent first;
-    `total` is their number.
+    """`tags`, most frequent first, each with the number of `documents` that a filter on it selects;
+    `total` is the number of tags.
     """
     with store.storage.snapshot():
         counts = store.storage.links.tags()
@@ -334,7 +332,7 @@ def tags(store: "HybridStore") -> dict[str, Any]:
     }
 
 
-def _place(link: "LinkRow") -> dict[str, Any]:
+def _link_entry(link: "LinkRow") -> dict[str, Any]:
     return {
         "target": link.target,
         "kind": link.kind,
@@ -352,13 +350,12 @@ def documents(
     limit: int = 100,
     by_change: bool = False,
 ) -> dict[str, Any]:
-    """Return the first `limit` documents that pass the filters, and in `total` the number of all
-    that pass them.
+    """The first `limit` documents that match the filters; `total` is the number of all that match.
 
-    Those with the newest date stand first, or, `by_change`, those that were `modified` last: the
-    time of the file, or at which a text without a file was stored. `size` is in bytes. `pending`
-    counts the chunks that have no embedding yet. Where a filter leaves nothing, `warnings` says so.
-    Raises ValueError for a bad date in the filters.
+    Newest date first, or, `by_change`, last `modified` first: the time of the file, or of storing a
+    text without a file. `size` is in bytes. `pending` counts the chunks without an embedding. If a
+    filter matches nothing, `warnings` names it. Raises ValueError for an invalid date in the
+    filters.
     """
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
@@ -377,9 +374,9 @@ def documents(
 def newest(
     store: "HybridStore", filters: "Filters | None" = None, limit: int = 10
 ) -> list[dict[str, Any]]:
-    """Return the newest documents: by the day of the last change, then by date, then by time.
+    """The newest documents: by the day of the last change, then by date, then by time.
 
-    After a vault was copied, all its files changed on the same day; what has no date changed once.
+    All files of a copied vault changed on the same day, so their dates decide.
     """
     latest: list[dict[str, Any]] = documents(store, filters=filters, limit=LATEST, by_change=True)[
         "documents"
@@ -394,12 +391,12 @@ def _newness(document: dict[str, Any]) -> tuple[str, str, str]:
 
 @retry_once
 def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str | None:
-    """Return the citation of a passage that says nearly the same as a text, in any document but
-    `besides`; None if there is none.
+    """The citation of a passage with nearly the same text, in any document but `besides`; else
+    None.
 
-    Nearly the same: the text has 28 characters or more, and one other document has four fifths of
-    its shingles of nine characters, in the passages that have most of its rarest words. The citation
-    is that of the passage with the most.
+    Nearly the same: the text has 28 characters or more, and another document has four fifths of its
+    shingles of nine characters, in the passages with most of its rarest words. The passage with the
+    most shingles is cited.
     """
     text = storable(text[:TWIN_START])
     shingles = _shingles(text)
@@ -424,7 +421,7 @@ def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str 
 
 
 def _with_rarest_words(storage: "Storage", text: str) -> list["ChunkRow"]:
-    """Return the passages that have most of the rarest words of a text."""
+    """The passages with most of the rarest words of a text."""
     index = storage.keyword()
     counts = index.counts(Query(text, is_literal=True))
     rarest = sorted((word for word in counts if counts[word]), key=lambda word: counts[word])
@@ -436,6 +433,6 @@ def _with_rarest_words(storage: "Storage", text: str) -> list["ChunkRow"]:
 
 
 def _shingles(text: str) -> set[str]:
-    """Return every run of nine characters of the words of a text."""
+    """Every run of nine characters of a text's words."""
     words = " ".join(re.findall(r"\w+", text.casefold()))
     return {words[start : start + SHINGLE] for start in range(len(words) - SHINGLE + 1)}

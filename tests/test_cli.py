@@ -610,7 +610,7 @@ def test_terminal_gets_the_text_itself_and_how_to_go_on(run: Run, environ: dict[
     seen = in_terminal(environ, "get", "a b", "--max-lines", "2").replace("\r\n", "\n")
     assert (
         seen
-        == "one\n    two\ufffd[31m\nhybrid-memory: line 2 of 3; `hybrid-memory get 'a b#L3-L3'` goes on\n"
+        == "one\n    two\ufffd[31m\nhybrid-memory: line 2 of 3; continue with `hybrid-memory get 'a b#L3-L3'`\n"
     )
     assert json.loads(in_terminal(environ, "get", "a b", "--json"))["total_lines"] == 3
 
@@ -757,7 +757,7 @@ def test_interrupted_ingest_says_how_far_it_came_and_goes_on_from_there(
     status, stdout, stderr = interrupted(environ, *ingest, when=lambda: len(ollama.embedded) >= 160)
     assert (status, stdout) == (130, "")
     assert stderr == (
-        "hybrid-memory: interrupted after 300 of 300 files, 128 of 300 embeddings; run it again with --incremental to go on\n"
+        "hybrid-memory: interrupted after 300 of 300 files, 128 of 300 embeddings; run it again with --incremental to continue\n"
     )
     ollama.slow = 0.0
     report = answer(run(*ingest, "--incremental"))
@@ -780,7 +780,7 @@ def test_files_read_before_an_interrupt_are_in(
         environ, *ingest, when=lambda: wal.exists() and wal.stat().st_size > 10**6
     )
     assert status == 130
-    assert stderr.endswith(" files; run it again with --incremental to go on\n")
+    assert stderr.endswith(" files; run it again with --incremental to continue\n")
     done = int(
         stderr.removeprefix("hybrid-memory: interrupted after ")
         .split(" of 3,002 files")[0]

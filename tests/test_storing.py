@@ -104,7 +104,7 @@ def test_append_of_a_file_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("dog")
     done = run("store", "--doc-id", "a", "--file", str(tmp_path / "a.md"), "--append")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--append adds a text" in done.stderr
+    assert "--append needs a text" in done.stderr
 
 
 @pytest.mark.parametrize("source", ["--text", "--file"])

@@ -1,9 +1,9 @@
-"""The options that commands share: their types and parsers, and what they name: settings, filters,
-and the store that a command opens.
+"""The options that commands share, their parsers, and the settings, filters and store that they
+select.
 
-A type makes a value of a word and raises argparse.ArgumentTypeError for a wrong one. Only help and
-usage errors are printed here. `stats`, and a message about a missing database, also tell why it is
-this one, and which others there are.
+A parser converts a word to a value and raises argparse.ArgumentTypeError for a wrong one. Only help
+and usage errors are printed here. `stats`, and the message about a missing database, also explain
+why this path is used and list other databases.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def positive(text: str) -> int:
 
 
 def word(option: Option) -> Callable[[str], Any]:
-    """Return the parser of one word of an option, for argparse."""
+    """The parser of one word of an option, for argparse."""
 
     def parse(text: str) -> Any:
         try:
@@ -60,7 +60,7 @@ def word(option: Option) -> Callable[[str], Any]:
 
 
 def key_and_data(text: str) -> "tuple[str, Any]":
-    """Return a key and its value as front matter would have it: tags=[a, b], year=2026."""
+    """Parse a key and a value as front matter does: tags=[a, b], year=2026."""
     from ..documents.front_matter import value_of
 
     key, value = word(Option(PAIR, ""))(text)
@@ -80,7 +80,7 @@ elsewhere. Commands that show text have --json for terminals, too. recall always
 prints text, and search --format has other forms. Everything
 else goes to stderr.
 """
-# What decides a value if nobody chose one
+# Origins of a value that nobody chose
 DEFAULT = "default"
 WORKSPACE = "workspace"
 WHEN = ("auto", "always", "never")
@@ -98,7 +98,7 @@ SETTINGS = {  # option -> config key
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Asks for the width of the terminal without `shutil`, whose import takes 2 ms: argparse makes a
+    """Determines the terminal's width without `shutil`, whose import takes 2 ms: argparse makes a
     formatter for each option.
     """
 
@@ -107,10 +107,10 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that tells a usage error in one line, and suggests only options that it knows.
+    """A parser that reports a usage error in one line, and suggests only options that it has.
 
-    `arguments` has what was added to it: argparse's own list is private. Arguments of a group are
-    added to it by hand.
+    `arguments` lists the arguments added to it, because argparse's own list is private. Arguments
+    of a group must be appended by hand.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Parser(argparse.ArgumentParser):
         return argument
 
     def flags(self) -> list[str]:
-        """Return the long options."""
+        """The long options."""
         flags = [flag for argument in self.arguments for flag in argument.option_strings]
         return [flag for flag in flags if flag.startswith("--")]
 
@@ -161,8 +161,8 @@ class Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the words after the name of the program. Raises SystemExit for help and wrong usage.
 
-    The options of every command are taken out first, wherever they stand. What is left begins with
-    the command, whose parser is the only one that has to be made.
+    The common options are taken out first, wherever they are. The rest begins with the command;
+    only its parser is built.
     """
     if arguments is None:
         arguments = sys.argv[1:]
@@ -183,7 +183,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _answer_without_command(word: str) -> NoReturn:
-    """Answer an option that stands where the command should."""
+    """Handle an option in place of a command."""
     parser = main_parser()
     if word in ("-h", "--help"):
         parser.print_help()
@@ -200,14 +200,14 @@ def _answer_without_command(word: str) -> NoReturn:
 
 
 def common_parser() -> Parser:
-    """Return a parser of the options that every command has."""
+    """A parser of the options that every command has."""
     parser = Parser(add_help=False)
     _add_common_options(parser)
     return parser
 
 
 def command_parser(name: str, common: Parser | None = None) -> Parser:
-    """Return the parser of one command. Its help has the options of every command, too."""
+    """The parser of one command. Its help also lists the common options."""
     command = COMMANDS[name]
     parser = Parser(f"{PROGRAM} {name}", [common or common_parser()], description=command.about)
     load(command.options)(parser)
@@ -215,7 +215,7 @@ def command_parser(name: str, common: Parser | None = None) -> Parser:
 
 
 def main_parser() -> Parser:
-    """Return the parser that has the help of the program, and parses no command."""
+    """The parser for the help of the program; it parses no command."""
     parser = Parser(description="Hybrid search over an agent's markdown memory.", epilog=EPILOG)
     parser.usage = f"{PROGRAM} [options] COMMAND ..."
     parser.add_argument("--version", action="store_true", help="print the version and exit")
@@ -236,31 +236,31 @@ def _table_of_commands(group: str, width: int) -> str:
 
 
 def _paragraph(text: str, width: int, indent: str = "") -> str:
-    """Return the text in lines of at most `width` columns."""
-    from textwrap import fill  # only a help needs it
+    """Wrap the text to lines of at most `width` columns."""
+    from textwrap import fill  # only help texts need it
 
     return fill(text, width, initial_indent=indent, subsequent_indent=indent)
 
 
 def examples(parser: Parser, *lines: str) -> None:
-    """End the help of a command with examples, each without the name of the program."""
+    """End the help of a command with examples, given without the name of the program."""
     parser.epilog = "\n".join(["examples:", *(f"  hybrid-memory {line}" for line in lines), ""])
 
 
 def add_json(parser: Parser) -> None:
-    """Add the option that gives a program its answer on a terminal, too."""
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    """Add the option to print JSON on a terminal, too."""
+    parser.add_argument("--json", action="store_true", help="print JSON on a terminal, too")
 
 
 def add_options(parser: argparse.ArgumentParser, table: Mapping[str, Option]) -> None:
-    """Add the options of a table that the command line has; `given` reads them."""
+    """Add the options of a table that the command line has; `given` returns their values."""
     for field, option in on_surface(table, COMMAND_LINE).items():
         flag = f"--{option.name.replace('_', '-')}"
         details: dict[str, Any] = {"dest": field, "help": option.about}
         if option.kind is SWITCH:
             details |= {"action": "store_true", "default": None}
         else:
-            # `given` parses dates: in a hook, a wrong one must not end the command with status 2
+            # `given` parses dates: in a hook, an invalid one must not exit with status 2
             parse = storable_name if option.kind is DATE else word(option)
             details |= {"type": parse, "metavar": option.metavar}
         if option.choices:
@@ -273,7 +273,7 @@ def add_options(parser: argparse.ArgumentParser, table: Mapping[str, Option]) ->
 
 
 def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
-    """Return the options of a table that the user wrote, by field. Raises UsageError for a bad date."""
+    """The options of a table that the user set, by field. Raises UsageError for an invalid date."""
     values: dict[str, Any] = {}
     for field, option in on_surface(table, COMMAND_LINE).items():
         value = getattr(args, field)
@@ -289,7 +289,7 @@ def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
 
 
 def filters(args: Namespace) -> Filters | None:
-    """Return the filters that the user wrote; None if there are none."""
+    """The filters that the user set; None without any."""
     return filters_of(given(args, FILTERS))
 
 
@@ -301,31 +301,40 @@ def _add_common_options(parser: Parser) -> None:
         parser.arguments.append(group.add_argument(flag, **options))
 
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
-    add("--space", metavar="NAME", help="which memory of a PostgreSQL database (default: default)")
-    add("--config", metavar="PATH", help="the config file, instead of the standard one")
+    add("--space", metavar="NAME", help="a memory in a PostgreSQL database (default: default)")
+    add("--config", metavar="PATH", help="another config file")
     providers = config.KEYS["provider"].choices
-    about = f"what makes the embeddings: {', '.join(providers)} (keywords alone)"
+    about = f"the source of embeddings: {', '.join(providers)} (keywords alone)"
     add("--provider", choices=providers, metavar="NAME", help=about)
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
     add("--model", metavar="NAME", help="the embedding model")
-    add("--chunk-size", type=int, metavar="N", help="at most N characters in a chunk")
-    add("--overlap", type=int, metavar="N", help="characters that a chunk repeats of the last one")
+    add("--chunk-size", type=int, metavar="N", help="maximum characters in a chunk")
+    add(
+        "--overlap",
+        type=int,
+        metavar="N",
+        help="characters that a chunk repeats from the previous one",
+    )
     add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
     add("--vector-weight", type=float, metavar="W", help="the share of cosine in a hybrid score")
     add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (the default), always, never")
-    add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
+    add("--quiet", action="store_true", help="print no progress and no advice, only problems")
 
 
 def _columns() -> int:
     try:
         return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or 80
-    except (ValueError, OSError):  # COLUMNS is no number; standard output is no terminal, or closed
+    except (
+        ValueError,
+        OSError,
+    ):  # COLUMNS is not a number; standard output is closed or not a terminal
         return 80
 
 
 def settings(args: Namespace) -> config.Settings:
-    """Return the settings of a command. Where nobody chose a memory, it is the one that a workspace
-    around `args.workspace` has of its own, if it has one. Raises ConfigError.
+    """The settings of a command. Raises ConfigError.
+
+    If nobody chose a memory, use that of the workspace around `args.workspace`, if it has one.
     """
     chosen = config.load(args.config, options(args))
     if origin(chosen, "db_path") == DEFAULT and has_working_directory():
@@ -351,11 +360,11 @@ def _own_memory(args: Namespace, usual: str) -> str | None:
 
 
 def own_memories(usual: str, top: str) -> Iterator[str]:
-    """Yield the paths, one of which is that of the workspace's own memory, if it has one: the first
-    that no other workspace has. `usual` is the memory of the first workspace.
+    """Yield the possible paths of a workspace's memory: its memory is the first one that no other
+    workspace has.
 
-    `init` gives every workspace but the first one such a memory, beside the usual one and with the
-    name of the workspace's folder.
+    `init` gives every workspace but the first one such a memory, beside the `usual` one and named
+    after the workspace's folder.
     """
     stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
     yield f"{stem}.db"
@@ -364,14 +373,14 @@ def own_memories(usual: str, top: str) -> Iterator[str]:
 
 
 def are_of(sources: "Iterable[Source]", top: str) -> bool:
-    """Return whether any source is in a folder, or around it."""
+    """Whether any source is in a folder, or around it."""
     from ..storage.source import is_in  # most searches need no sources
 
     return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
 def options(args: Namespace) -> dict[str, Any]:
-    """Return the config keys that the command line sets."""
+    """The config keys set on the command line."""
     values = {key: getattr(args, option) for option, key in SETTINGS.items()}
     if args.command == "search":
         values |= {key: getattr(args, key) for key in config.SEARCH}
@@ -379,7 +388,7 @@ def options(args: Namespace) -> dict[str, Any]:
 
 
 def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return what decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file,
+    """What decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file,
     "workspace", or "default".
     """
     layer, named = chosen.origins[key]
@@ -397,7 +406,7 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
 
 
 def has_working_directory() -> bool:
-    """Return True if the folder to which the paths of the arguments are relative still exists."""
+    """Whether the working directory, to which arguments are relative, still exists."""
     try:
         return bool(os.getcwd())
     except FileNotFoundError:
@@ -405,14 +414,16 @@ def has_working_directory() -> bool:
 
 
 def place(args: Namespace, path: str) -> dict[str, Any]:
-    """Return `db_path_from`, as `origin` tells it, and `other_stores`, paths."""
+    """`db_path_from`, the `origin` of a database's path, and `other_stores`, paths of other
+    databases.
+    """
     databases = config.known_databases(paths.checkouts())
     others = [other for other in databases if other != os.path.realpath(path)]
     return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
 
 
 def _why_this_path(args: Namespace, path: str) -> str:
-    """Return `place` as the rest of a message that says that there is nothing at this path."""
+    """The facts of `place`, as the end of a message about a missing database."""
     facts = place(args, path)
     source = facts["db_path_from"]
     if source == DEFAULT:
@@ -422,13 +433,13 @@ def _why_this_path(args: Namespace, path: str) -> str:
     message = f"this path is {origin_of_path}"
     others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
     if others:
-        return f"{message}; there is another: {', '.join(others)}"
+        return f"{message}; other databases: {', '.join(others)}"
     return message
 
 
 @contextmanager
 def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore]:
-    """Open the store. Whatever the storage engine raises while it is open becomes a StoreError."""
+    """Open the store. While it is open, errors of the storage engine become StoreErrors."""
     chosen = settings(args)
     try:
         opened = HybridStore(

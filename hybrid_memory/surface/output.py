@@ -1,8 +1,8 @@
-"""The formats of search results, and what an answer costs in each.
+"""The formats of search results, and the cost of an answer in each.
 
-To add a format, write a function and add a row to FORMATS here, and its name to FORMATS in
-commands/search.py, which does not import this module to parse options. On a terminal a
-passage is the part that answers, with its line breaks, wrapped where it is prose.
+To add a format, write a function, add a row to FORMATS here, and its name to FORMATS in
+commands/search.py, which does not import this module to parse options. On a terminal, a result
+shows the best part of its passage, with its line breaks; prose is wrapped.
 """
 
 import os
@@ -30,25 +30,25 @@ from .terminal import Style
 if TYPE_CHECKING:
     from ..store import HybridStore
 
-Result = Mapping[str, Any]  # of a search, perhaps with `title`, and `more` of the same note
-NAMED = 3  # places of other passages in a note
+Result = Mapping[str, Any]  # perhaps with `title`, and `more` from the same note
+NAMED = 3  # other passages of a note that are listed
 MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 
-# These stand for the colour codes while lines are broken; `printable` removes them from all texts.
+# Placeholders of colour codes while lines are wrapped; `printable` removes them from all texts.
 BEFORE = "\1"
 AFTER = "\2"
 
 _INDENT = " " * 7
-_NARROWEST = 20  # columns of a passage, however narrow the terminal is
+_NARROWEST = 20  # columns of a passage, even on a narrower terminal
 _WIDEST = 113
-_DEEPEST = 24  # columns of indentation that are kept when prose is wrapped
-# The heading path of the result says the same
+_DEEPEST = 24  # columns of indentation to keep when prose is wrapped
+# Headings, which the heading path of the result repeats
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 _CALLOUT = re.compile(r"(?m)^((?:[ \t]*>)+[ \t]*)\[![\w-]{1,40}\][-+]?[ \t]*")
-# Comments, names of blocks, images and what makes a link to a note show it, lines that are a tag or a rule
+# Comments, block names, images, the ! of an embed, and lines that are an HTML tag or a rule
 _UNSEEN = re.compile(
     r"%%[^%]{1,2000}%%|<!--.{0,2000}?-->|[ \t]\^[A-Za-z0-9-]{1,80}$"
     r"|!\[\[[^\[\]\n|#]{1,300}\.\w{2,5}(?:[|#][^\[\]\n]{0,100})?\]\]|!(?=\[\[)"
@@ -56,24 +56,26 @@ _UNSEEN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\s]{0,2000}\)")
-# A line break that only ends a line of the file; two spaces before it are one that is meant
+# A line break inside a paragraph; two spaces before it make it a hard one
 _SOFT_BREAK = re.compile(r"(?<! )[ \t]?\n(?![ \t]*(?:[-+*|]|\d{1,9}[.)])[ \t]|[ \t]*>|[ \t]{2}|\n)")
 _CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 # Not `2 * 3`, `*.md`, `__init__` or `a_b_c`
 _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3}|==)(?=[^\s*=])([^*=]{1,400}?)(?<=[^\s*=])\1(?![\w*])")
 _UNDERSCORES = re.compile(r"(?<![\w_\\])(_)(?=[^\s_])([^_]{1,400}?)(?<=[^\s_])_(?![\w_])")
-_CODES = re.compile(r"\033(?:\[[\d;]*m|\]8;;[^\033]*\033\\)")  # which take no columns
+_CODES = re.compile(r"\033(?:\[[\d;]*m|\]8;;[^\033]*\033\\)")  # they take no columns
 _PAGES = re.compile(r" \((pp?\. [\d-]+)\)\Z")
 
 
 def rows_of_terminal() -> int:
-    """Return how many rows there are for results."""
+    """The number of terminal rows for results."""
     return shutil.get_terminal_size().lines - MARGIN
 
 
 def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None = None) -> None:
-    """Print results for people: score, note and headings, place, and a passage with the query's words
-    marked; as many as stand on so many rows of the terminal, but one in any case.
+    """Print results for people: score, note and headings, place, and a passage with the query's
+    words marked.
+
+    Prints as many as fit on `rows` of the terminal, but at least one.
     """
     style = Style(stream)
     width = shutil.get_terminal_size().columns
@@ -81,7 +83,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None
     highlighter = Highlighter(asked(query, results), bodies, stems)
     used = 0
     for result, body in zip(results, bodies, strict=True):
-        lines = [*_described(result, body, highlighter, style, width), ""]
+        lines = [*_lines_of_result(result, body, highlighter, style, width), ""]
         used += sum(max(1, ceil(columns(_CODES.sub("", line)) / max(width, 1))) for line in lines)
         if rows is not None and used > rows and result is not results[0]:
             return
@@ -89,14 +91,13 @@ def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None
 
 
 def body_of(text: str) -> str:
-    """Return a passage as people read it, without the headings above it."""
+    """A passage as shown to people, without the headings above it."""
     return unmarked(_HEADINGS.sub("", text) or text)
 
 
-def _described(
+def _lines_of_result(
     result: Result, body: str, highlighter: Highlighter, style: Style, columns: int
 ) -> Iterator[str]:
-    """Yield the lines of a result."""
     width = max(_NARROWEST, min(columns - len(_INDENT), _WIDEST))
     title, headings = titles_of(result)
     note = clipped(harmless(title), width)
@@ -113,8 +114,8 @@ def _described(
 
 
 def titles_of(result: Result) -> tuple[str, str]:
-    """Return the title of a result's note, or its name as links have it, and the headings above the
-    passage that do not repeat it.
+    """The title of a result's note, or its name in links, and the headings above the passage that
+    do not repeat it.
     """
     title = result.get("title") or stem(result["doc_id"].rpartition("/")[2])
     first, *others = result["heading_path"].split(SEPARATOR)
@@ -124,8 +125,8 @@ def titles_of(result: Result) -> tuple[str, str]:
 
 
 def title_of(store: "HybridStore", doc_id: str, metadata: dict[str, Any]) -> str | None:
-    """Return the title of a document: that of its metadata, else its first heading, if that is one
-    of level 1; None if it has neither.
+    """The title of a document: from its metadata, else its first heading if the level is 1, else
+    None.
     """
     title = metadata.get("title")
     if isinstance(title, str) and title.strip():
@@ -135,7 +136,7 @@ def title_of(store: "HybridStore", doc_id: str, metadata: dict[str, Any]) -> str
 
 
 def titled(store: "HybridStore", results: Sequence[Result]) -> list[Result]:
-    """Return the results, each with the `title` of its note if that has one."""
+    """Add to each result the `title` of its note, if it has one."""
     titles: dict[str, str | None] = {}
     for result in results:
         if result["doc_id"] not in titles:
@@ -144,7 +145,7 @@ def titled(store: "HybridStore", results: Sequence[Result]) -> list[Result]:
 
 
 def by_note(results: Iterable[Result]) -> list[Result]:
-    """Return the best result of each note, in their order; in `more`, what is in the same note."""
+    """The best result of each note, in order; `more` has the other results of the note."""
     best: dict[str, Result] = {}
     for result in results:
         if result["doc_id"] in best:
@@ -155,8 +156,8 @@ def by_note(results: Iterable[Result]) -> list[Result]:
 
 
 def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
-    """Return the query whose words results have: without its operators, and with others in place of the
-    words that no passage has.
+    """The query whose words are marked in results: without its operators, and with the substitutes
+    for words that no passage has.
     """
     of_query: Mapping[str, Any] = results[0] if results else {}
     return Query(
@@ -186,7 +187,7 @@ def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]
 
 
 def _lines_or_pages(result: Result) -> str:
-    """Return the pages of a document that has some, for nobody sees the lines of its text."""
+    """The pages of a document that has pages, because readers do not see the lines of its text."""
     pages = _PAGES.search(result["citation"])
     if pages:
         return pages[1]
@@ -194,7 +195,7 @@ def _lines_or_pages(result: Result) -> str:
 
 
 def _place(result: Result) -> str:
-    """Return `path:line`, as editors and `get` take it, quoted for a shell.
+    """`path:line`, as editors and `get` accept it, quoted for a shell.
 
     The path is relative if that is shorter.
     """
@@ -206,8 +207,8 @@ def _place(result: Result) -> str:
 
 
 def _notes(result: Result) -> list[str]:
-    """Return more lines of a result: what replaces it, other places of its text, what else is in the
-    note, and how its score was computed.
+    """Additional lines of a result: its newer version, other places of its text, other passages of
+    the note, and the parts of its score.
     """
     notes = [f"revised by {result['newer']}"] if result.get("newer") else []
     notes += [f"also {place}" for place in result["also"]]
@@ -253,7 +254,7 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
     """Yield the lines of the best part of a text, each word of the query between BEFORE and AFTER.
 
     Prose and lists are wrapped to `width` columns, a list with its indentation. Lines of code and
-    of tables are whole and as they stand, however long.
+    of tables are printed whole and unchanged, however long.
     """
     spans = highlighter.spans(text)
     start, end = passage(text, spans, SNIPPET)
@@ -279,8 +280,8 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where each line starts and ends, and True where its spaces and line breaks mean
-    something: in code and tables.
+    """Yield start and end of each line, and whether its spaces and line breaks matter, as in code
+    and tables.
     """
     start = 0
     fence = "`" if _starts_in_code(text) else ""
@@ -299,9 +300,9 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def unmarked(text: str) -> str:
-    """Return a passage without the marks that only say how it looks: those of emphasis and of code in
-    a line, the kind of a callout, what stands around the words of a link, names of blocks, images,
-    comments, rules, and line breaks inside of a paragraph. Lines of code and of tables stay as they are.
+    """Remove the markup that only affects the appearance of a passage: emphasis, backticks, kinds of
+    callouts, targets of links, names of blocks, images, comments, rules, and line breaks inside a
+    paragraph. Lines of code and of tables are unchanged.
 
     '> [!tip]- Use *this* `a_b_c` of [[hosts/atlas|Atlas]]' -> '> Use this a_b_c of Atlas'
     """
@@ -312,7 +313,7 @@ def unmarked(text: str) -> str:
         if is_fixed or not line.strip():
             parts += _unmarked_paragraph(prose)
             prose = []
-            if is_fixed or parts[-1:] != [""]:  # a comment may have been all of a paragraph
+            if is_fixed or parts[-1:] != [""]:  # the paragraph may have been only a comment
                 parts.append(line)
         else:
             prose.append(line)
@@ -324,7 +325,7 @@ def _unmarked_paragraph(lines: list[str]) -> list[str]:
         return []
     text = _UNSEEN.sub("", _CALLOUT.sub(r"\1", "\n".join(lines)))
     pieces = _CODE_SPAN.split(text)
-    for number in range(0, len(pieces), 3):  # between them are the marks of code and the code
+    for number in range(0, len(pieces), 3):  # backticks and code are between the pieces
         piece = _LINK.sub(r"\1", plain(pieces[number]))
         for mark in (_EMPHASIS, _UNDERSCORES, _EMPHASIS):  # **_both_**
             piece = mark.sub(r"\2", piece)
@@ -335,9 +336,9 @@ def _unmarked_paragraph(lines: list[str]) -> list[str]:
 
 
 def _starts_in_code(text: str) -> bool:
-    """Return True if the first fence ends code that began in the passage before.
+    """Whether the first fence ends code that began in the previous passage.
 
-    A fence with a name, as ```bash, always begins code.
+    A fence with a language, such as ```bash, always begins code.
     """
     fences = list(_FENCES.finditer(text))
     if not fences or fences[0][1]:
@@ -348,7 +349,7 @@ def _starts_in_code(text: str) -> bool:
 
 
 def marked(text: str, spans: Iterable[Span]) -> str:
-    """Return a text that a terminal can show, each of these spans between BEFORE and AFTER."""
+    """A printable text, with each of these spans between BEFORE and AFTER."""
     parts = []
     done = 0
     for span in spans:
@@ -360,7 +361,7 @@ def marked(text: str, spans: Iterable[Span]) -> str:
 
 
 def _marked(text: str, spans: list[Span], start: int, end: int) -> str:
-    """Return text[start:end] on one line, with its words of the query marked."""
+    """text[start:end] on one line, with the words of the query marked."""
     parts = []
     for span in spans:
         if start <= span.start and span.end <= end:
@@ -387,7 +388,7 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
 
 
 def json(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """Print a list, one result a line."""
+    """Print a JSON list, one result per line."""
     print(json_lines(results), file=stream)
 
 
@@ -398,10 +399,10 @@ def jsonl(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
 
 def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """Print the texts as markdown quotes, each under its citation: short, for a prompt of a model.
+    """Print the texts as markdown quotes, each under its citation: short, for a model's prompt.
 
-    Headings are named where the passage does not show its own, the date where it is not in the
-    citation, and the passage that replaces this one.
+    Headings are added unless the passage shows them, the date unless the citation has it, and the
+    citation of a newer version.
     """
     for result in results:
         line = f"**{harmless(result['citation'])}**"
@@ -415,7 +416,7 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a quote in markdown, so that none of its lines passes for the answer's own."""
+    """Quote a text in markdown, so that none of its lines is mistaken for the answer itself."""
     return "\n".join(f"> {row}".rstrip() for row in printable(text).split("\n"))
 
 
@@ -425,14 +426,14 @@ def points(score: float) -> str:
 
 
 def sureness(result: Result) -> str:
-    """Return the confidence of a result as a number and a word: "confidence 0.74 (strong)"."""
+    """The confidence of a result as a number and a word: "confidence 0.74 (strong)"."""
     return f"confidence {result['confidence']:.2f} ({match(result['confidence'])})"
 
 
 def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print the paths of the files, best first, each once; for a stored text, its id.
 
-    Other programs get exact paths. On a terminal, control characters are replaced.
+    Programs get exact paths. On a terminal, control characters are replaced.
     """
     for path in dict.fromkeys(result["path"] or result["doc_id"] for result in results):
         print(harmless(path) if stream.isatty() else path, file=stream)
@@ -457,8 +458,9 @@ def show(
     opened: int | None = None,
     rows: int | None = None,
 ) -> None:
-    """Print the results; in JSON and without `full`, the lean ones; as text, on so many `rows`. Then
-    the result numbered `opened` is opened in the editor.
+    """Print the results, then open the result number `opened` in the editor.
+
+    JSON has the lean results, unless `full`. Text takes at most `rows` of the terminal.
     """
     is_lean = form in ("json", "jsonl") and not full
     if form == "text":
@@ -473,7 +475,7 @@ def show(
 def budget(
     characters: int, form: str, query: str, *, is_terminal: bool = False, full: bool = False
 ) -> Budget:
-    """Return a budget for everything that is printed in this form."""
+    """The budget for all output in this form."""
 
     def printed(results: Sequence[Result]) -> int:
         paper = _Paper(is_terminal)
@@ -485,7 +487,7 @@ def budget(
 
 
 class _Paper(StringIO):
-    """A stream to measure what is printed."""
+    """A stream that measures printed text."""
 
     def __init__(self, is_terminal: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The terminal of the user: colours, links, tables and a line of progress."""
+"""The user's terminal: colours, links, tables and a progress line."""
 
 import os
 import shutil
@@ -21,23 +21,23 @@ LINKING_PROGRAMS = ("iTerm.app", "vscode", "WezTerm", "ghostty", "zed")
 
 
 class Style:
-    """ANSI codes. They are empty if the stream is not a terminal, and if NO_COLOR is set
+    """ANSI codes. They are empty if the stream is not a terminal, or if NO_COLOR is set
     (https://no-color.org).
 
-    FORCE_COLOR (https://force-color.org) gives them to every stream.
+    FORCE_COLOR (https://force-color.org) enables them for every stream.
     """
 
     def __init__(self, stream: TextIO) -> None:
         is_able = stream.isatty() and os.environ.get("TERM") != "dumb"
         on = (is_able or os.environ.get("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
-        self._has_links = is_able and _knows_links(os.environ)
+        self._has_links = is_able and _supports_links(os.environ)
         self.bold = "\033[1m" if on else ""
         self.dim = "\033[2m" if on else ""
         self.match = "\033[1;33m" if on else ""
         self.off = "\033[0m" if on else ""
 
     def link(self, path: str, text: str) -> str:
-        """Return the text as a link to a file (OSC 8), where the terminal knows such links.
+        """The text as a link to a file (OSC 8), if the terminal supports links.
 
         Every byte of the path but letters, digits and a few signs is escaped, so no name can end
         the link or begin another code.
@@ -49,15 +49,13 @@ class Style:
         return f"\033]8;;{url}\033\\{text}\033]8;;\033\\"
 
 
-def _knows_links(environ: Mapping[str, str]) -> bool:
-    """Return True for a terminal that is known to show links. FORCE_HYPERLINK=1 or 0 says it for
-    any other.
-    """
+def _supports_links(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to show links. FORCE_HYPERLINK=1 or 0 decides for any other."""
     forced = environ.get("FORCE_HYPERLINK")
     if forced:
         return forced != "0"
     terminal = environ.get("TERM", "")
-    if terminal.startswith(("screen", "tmux")):  # which may pass nothing on to the one behind them
+    if terminal.startswith(("screen", "tmux")):  # the outer terminal may not get the links
         return False
     vte = environ.get("VTE_VERSION", "")
     return (
@@ -69,7 +67,7 @@ def _knows_links(environ: Mapping[str, str]) -> bool:
 
 
 def show_report(report: "Report", stream: TextIO) -> None:
-    """Print what an ingest did, as a sentence."""
+    """Print the results of an ingest as a sentence."""
     lines = report.summary()
     if lines:
         print(f"{lines[0].capitalize()}.", file=stream)
@@ -78,7 +76,7 @@ def show_report(report: "Report", stream: TextIO) -> None:
 
 
 def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
-    """Print what is in a memory, as sentences."""
+    """Print the contents of a memory as sentences."""
     notes = plural(answer["doc_count"], "note")
     passages = plural(answer["chunk_count"], "passage")
     size = f"{answer['db_size_bytes'] / 1e6:,.1f} MB"
@@ -93,7 +91,7 @@ def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
         lines.append(f"{answer['building']['model']} has embedded {done}.")
     if answer["pending_count"]:
         waiting = plural(answer["pending_count"], "passage waits", "passages wait")
-        lines.append(f"{waiting} for an embedding; `hybrid-memory update` makes them.")
+        lines.append(f"{waiting} for an embedding; run `hybrid-memory update` to embed.")
     if answer["reranker"]:
         lines.append(f"{answer['reranker']} reranks.")
     if answer["advice"]:
@@ -110,7 +108,7 @@ def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
-    """Print what was deleted, as a sentence; nothing if nothing was, which is told already."""
+    """Print what was deleted, as a sentence. If nothing was, a warning was already printed."""
     passages = plural(answer["chunks_deleted"], "passage")
     if "doc_id" in answer:
         if answer["chunks_deleted"]:
@@ -141,16 +139,14 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
 
 
 def progress_line(quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
-    """Return a progress line on stderr. If stderr is not a terminal, or with `quiet`, nothing is shown."""
+    """A progress line on stderr; nothing is shown with `quiet` or if stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(lambda progress: None)
     return ProgressLine(sys.stderr)
 
 
 class ProgressLine:
-    """One line on a terminal that is drawn again and again. It shows how much is done, how fast,
-    and how much time is left.
-    """
+    """A terminal line that is redrawn with the progress, the rate and the remaining time."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -192,7 +188,7 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the line, so that what is printed next, perhaps an error, has a line of its own."""
+        """End the line, so that the next output, perhaps an error, begins a new one."""
         if self._open:
             with suppress(OSError):
                 print(file=self._stream, flush=True)

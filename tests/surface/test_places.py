@@ -104,7 +104,7 @@ def test_a_copy_that_has_no_database_names_the_one_of_its_checkout(
     assert done.returncode == 1
     assert done.stderr == (
         f"hybrid-memory: no database at {home}/.local/share/hybrid-memory/hybrid_search.db; `hybrid-memory ingest --path DIR` "
-        f"makes one; this path is the default; there is another: `--db {checkout}/data/hybrid_search.db`\n"
+        f"makes one; this path is the default; other databases: `--db {checkout}/data/hybrid_search.db`\n"
     )
     assert not (home / ".local").exists()
 

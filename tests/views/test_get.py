@@ -303,7 +303,7 @@ def test_link_put_in_the_place_of_a_file_or_folder_leads_nowhere(
     else:
         (folder / "sub").rmdir()
         (folder / "sub").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(SourceError, match="reached by a symbolic link and is not what was indexed"):
+    with pytest.raises(SourceError, match="reached by a symbolic link and is not the indexed file"):
         read(store, "memory/sub/a.md")
 
 

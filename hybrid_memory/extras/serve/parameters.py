@@ -30,7 +30,7 @@ def _lines(text: str) -> str:
 
 LINES = Kind("string", _lines, pattern=LINES_PATTERN)
 
-REFRESH = Option(SWITCH, "first read what has changed in the ingested folders", name="refresh")
+REFRESH = Option(SWITCH, "index changed files of the ingested folders first", name="refresh")
 MARKS = Option(
     SWITCH,
     "for people: the words of each text that match the query, as they are written, how good a match "

@@ -1,3 +1,1 @@
-"""The commands: a module for each group of them, with their options, their examples and what runs
-them.
-"""
+"""The commands: a module for each group, with options, examples and the functions that run them."""

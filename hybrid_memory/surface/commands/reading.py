@@ -1,4 +1,4 @@
-"""The commands that read what is in the memory: `get`, `list`, `links` and `tags`."""
+"""The commands that read the memory: `get`, `list`, `links` and `tags`."""
 
 import sys
 from argparse import Namespace
@@ -56,7 +56,7 @@ def run_get(args: Namespace) -> int:
     for answer in answers:
         name = answer["doc_id"]
         if "host" in answer:
-            tell(f"{name} is a file of {answer['host']}; this is its text as it was indexed")
+            tell(f"{name} is a file of {answer['host']}; this is its indexed text")
         if answer["changed"]:
             tell(f"{name} changed since it was indexed; lines cited before may have moved")
     print_answer(
@@ -66,12 +66,12 @@ def run_get(args: Namespace) -> int:
         for answer in answers:
             if answer["next"]:
                 place = f"line {answer['end_line']} of {answer['total_lines']}"
-                advise(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
+                advise(args, f"{place}; continue with `hybrid-memory get {quote(answer['next'])}`")
     return 0 if len(answers) == len(args.targets) else 1
 
 
 def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> None:
-    """Print the texts, several of them each under its citation, as `head` does it."""
+    """Print the texts; if there are several, each under its citation, as `head` does."""
     for number, answer in enumerate(answers):
         if number > 0:
             print(file=stream)
@@ -86,7 +86,7 @@ def list_options(parser: Parser) -> None:
         "--sort",
         choices=("date", "modified"),
         default="date",
-        help="newest date first, or what changed last (default: date)",
+        help="newest date or latest change first (default: date)",
     )
     parser.add_argument(
         "--limit",
@@ -100,7 +100,7 @@ def list_options(parser: Parser) -> None:
 
 
 def run_list(args: Namespace) -> int:
-    from ..terminal import show_documents  # reading needs none of it
+    from ..terminal import show_documents  # `get` does not need it
 
     filters = arguments.filters(args)
     by_change = args.sort == "modified"
@@ -121,12 +121,12 @@ def links_options(parser: Parser) -> None:
         "target",
         nargs="?",
         metavar="TARGET",
-        help="a document, as `get` takes it: atlas, [[Atlas]], an alias",
+        help="a document, as in `get`: atlas, [[Atlas]], an alias",
     )
     parser.add_argument(
         "--broken",
         action="store_true",
-        help="instead, all links of all documents that lead nowhere",
+        help="list all broken links of all documents instead",
     )
     add_json(parser)
     examples(parser, "links atlas", "links --broken")
@@ -155,7 +155,7 @@ def run_tags(args: Namespace) -> int:
 
 
 def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
-    """Print the links in a document, each with its line, and those that lead to it."""
+    """Print the links in a document, each with its line, and the links to it."""
     print(f"{harmless(answer['doc_id'])} links to", file=stream)
     for link in answer["links"]:
         note = ""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from ...search.request import Budget
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
-# Passages that the picker looks for, and documents that are listed, unless the user says how many
+# Default number of passages in the picker, and of listed documents
 PICKED = 30
-NOTES = 5  # on a terminal, if nobody says how many
-PASSAGES_OF_NOTE = 4  # that are looked for, so that there are as many notes
+NOTES = 5  # default number on a terminal
+PASSAGES_OF_NOTE = 4  # passages to search per note, so that enough notes are found
 
 
 def search_options(parser: Parser) -> None:
@@ -42,18 +42,18 @@ def search_options(parser: Parser) -> None:
     parser.add_argument(
         "--query",
         metavar="QUERY",
-        help="the query; one that begins with - is written --query=--maxfail",
+        help="the query; if it begins with -, write --query=--maxfail",
     )
     add_options(parser, OPTIONS)
     add_options(parser, FILTERS)
     parser.add_argument(
         "--rerank",
         choices=config.KEYS["rerank"].choices,
-        help="let this model or server reorder the first passages",
+        help="the model or server that reorders the first passages",
     )
     refresh = argparse.BooleanOptionalAction
     parser.add_argument(
-        "--refresh", action=refresh, help="first read what has changed in the ingested folders"
+        "--refresh", action=refresh, help="index changed files of the ingested folders first"
     )
     parser.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
     parser.add_argument(
@@ -72,10 +72,10 @@ def search_options(parser: Parser) -> None:
         "--print",
         dest="prints",
         action="store_true",
-        help="choose on the terminal, and print the paths, as for $EDITOR $(...)",
+        help="choose results on the terminal and print their paths, for $EDITOR $(...)",
     )
     parser.add_argument(
-        "--full", action="store_true", help="print all that is known of each result as JSON"
+        "--full", action="store_true", help="print all fields of each result as JSON"
     )
     examples(
         parser,
@@ -85,7 +85,7 @@ def search_options(parser: Parser) -> None:
 
 
 class View:
-    """How the results of a command are shown: decided once, from the options and the streams."""
+    """How to show the results of a command, decided once from the options and the streams."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         is_terminal = sys.stdout.isatty()
@@ -94,7 +94,7 @@ class View:
         self.fits_terminal = is_terminal and args.limit is None
 
     def notes(self, settings: config.Settings, limit: int | None) -> int:
-        """Return how many notes are shown."""
+        """The number of notes to show."""
         if limit is not None:
             return limit
         return NOTES if self.uses_usual_limit(settings) else int(settings["limit"])
@@ -107,7 +107,7 @@ def run_search(args: argparse.Namespace) -> int:
     has_query = bool(args.words) or args.query is not None
     is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if args.prints and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("--print needs a terminal, on which something can be chosen")
+        raise UsageError("--print needs a terminal to choose on")
     if args.prints or (is_on_terminal and not has_query and not args.format):
         return _pick(args)
     query = _query(args)
@@ -134,8 +134,8 @@ def run_search(args: argparse.Namespace) -> int:
 
 
 def _list(store: HybridStore, filters: Filters | None, limit: int) -> None:
-    """Print the newest of the documents that filters leave."""
-    from ...views import newest  # which a search does not need
+    """Print the newest documents that match filters."""
+    from ...views import newest  # a search does not need it
     from ..terminal import show_documents
 
     with output() as stream:
@@ -143,7 +143,7 @@ def _list(store: HybridStore, filters: Filters | None, limit: int) -> None:
 
 
 def _answer(store: HybridStore, query: str, request: Request) -> Answer:
-    """Return the answer, after what has changed was taken in if the settings ask for that."""
+    """Answer the query, after a refresh if the settings ask for it."""
     if not store.config["refresh"]:
         return store.answer(query, request)
 
@@ -153,16 +153,14 @@ def _answer(store: HybridStore, query: str, request: Request) -> Answer:
 
 
 def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> None:
-    """Print the warnings; then, unless --quiet, the words that were searched for instead, and the
-    hint.
-    """
+    """Print the warnings; then, unless --quiet, the substituted words and the hint."""
     warnings = answer.warnings
     hint = answer.hint
     if answer.nearest_miss and not answer.results:
         hint = warnings[-1]
         warnings = warnings[:-1]
     elif hint == NOTHING_FOUND and not store.config["refresh"]:
-        hint = f"{hint}; `--refresh` reads what was written lately"
+        hint = f"{hint}; `--refresh` reads recent changes first"
     tell(*warnings)
     advise(args, *filter(None, [answer.other_words(), hint]))
 
@@ -174,7 +172,7 @@ def _show(
     results: Sequence[Mapping[str, Any]],
     view: View,
 ) -> None:
-    """Print the results in a form that is not plain JSON, and open one in the editor if asked to."""
+    """Print the results in another form than plain JSON, and open one in the editor if asked to."""
     forms = _forms()
     rows = None
     if view.form == "text" and not args.budget:
@@ -188,14 +186,14 @@ def _show(
 
 
 def _forms() -> "ModuleType":
-    """Return the module that prints what is not plain JSON, which most calls of agents do not need."""
+    """The module that prints other forms than plain JSON; most calls of agents do not need it."""
     from .. import output as forms
 
     return forms
 
 
 def _pick(args: argparse.Namespace) -> int:
-    """Let the user search on the whole terminal, and open what is chosen, or print it."""
+    """Let the user search on the whole terminal, and open or print the choice."""
     pick = load(PICKER)
     args.budget = None
     if args.limit is None:
@@ -210,7 +208,7 @@ def _pick(args: argparse.Namespace) -> int:
             ),
         )
 
-    with open_store(args):  # a problem is printed before the screen is taken
+    with open_store(args):  # report problems before the screen is taken
         pass
     settings = arguments.settings(args)
     query = args.query if args.query is not None else " ".join(args.words)
@@ -227,7 +225,7 @@ def _pick(args: argparse.Namespace) -> int:
 
 
 def _query(args: argparse.Namespace) -> str:
-    """Return the query of a search. Raises UsageError if it is missing or given twice."""
+    """The query of a search. Raises UsageError if it is missing or given twice."""
     if bool(args.words) == (args.query is not None):
         raise UsageError("give the query once, as QUERY or with --query")
     return args.query if args.query is not None else " ".join(args.words)
@@ -236,7 +234,7 @@ def _query(args: argparse.Namespace) -> str:
 def _request(
     args: argparse.Namespace, query: str, view: View, settings: config.Settings
 ) -> Request:
-    """Build the request of a command. Notes are found by several passages of each."""
+    """Build the request of a command. Results by note need several passages of each."""
 
     def budget(characters: int) -> "Budget":
         made: Budget = _forms().budget(

@@ -15,8 +15,8 @@ from ..terminal import progress_line, show_report
 if TYPE_CHECKING:
     from ...config import Settings
 
-ALL = "read every transcript that has changed, even if little in it is new"
-# Options of ingest
+ALL = "read every changed transcript, even if little is new"
+# Options that need --path
 OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missing")
 
 
@@ -26,7 +26,7 @@ def ingest_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a folder or file; may be repeated (default: as `update`)",
+        help="a folder or file; may be repeated (default: all ingested ones, as `update`)",
     )
     parser.add_argument(
         "--pattern",
@@ -44,7 +44,7 @@ def ingest_options(parser: Parser) -> None:
     parser.add_argument(
         "--incremental",
         action="store_true",
-        help="do not read files whose time and size have not changed",
+        help="skip files with unchanged time and size",
     )
     parser.add_argument(
         "--collection",
@@ -55,7 +55,7 @@ def ingest_options(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help=ALL)
     parser.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     parser.add_argument(
-        "--keep-missing", action="store_true", help="keep the documents of files that are gone"
+        "--keep-missing", action="store_true", help="keep the documents of deleted files"
     )
     add_json(parser)
     examples(
@@ -67,7 +67,7 @@ def ingest_options(parser: Parser) -> None:
 
 def run_ingest(args: Namespace) -> int:
     options = _options(args)
-    # Or a database would be made
+    # Otherwise an empty database would be created
     if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
@@ -83,7 +83,7 @@ def run_ingest(args: Namespace) -> int:
         except KeyboardInterrupt as error:
             again = "" if options["incremental"] else " with --incremental"
             raise KeyboardInterrupt(
-                f"interrupted after {job.reached()}; run it again{again} to go on"
+                f"interrupted after {job.reached()}; run it again{again} to continue"
             ) from error
         tell(*report.error_lines(), *report.warning_lines())
         advise(args, *report.advice_lines())
@@ -101,7 +101,7 @@ def update_options(parser: Parser) -> None:
 
 
 def _options(args: Namespace) -> dict[str, Any]:
-    """Return how files are taken in. Raises UsageError for an option that needs a path."""
+    """The options for reading files. Raises UsageError for an option that needs a path."""
     if args.path:
         return {
             "patterns": args.pattern or ["*.md"],
@@ -115,13 +115,13 @@ def _options(args: Namespace) -> dict[str, Any]:
         if getattr(args, name, None):
             flag = name.replace("_", "-")
             raise UsageError(
-                f"--{flag} needs --path; without it, everything is taken in as it was ingested before"
+                f"--{flag} needs --path; without it, all ingested folders keep their options"
             )
     return {"incremental": True, "everything": args.all}
 
 
 def _sizes(args: Namespace, settings: "Settings") -> tuple[int, int] | None:
-    """Return chunk size and overlap, for the paths that an ingest names, if it names either; else None."""
+    """Chunk size and overlap for the named paths, if either is given on the command line."""
     if not args.path or (args.chunk_size is None and args.overlap is None):
         return None
     return settings["chunk_size"], settings["chunk_overlap"]

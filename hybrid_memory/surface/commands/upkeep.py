@@ -1,6 +1,4 @@
-"""The commands that change and check the memory: `store`, `delete`, `reindex` and
-`stats`.
-"""
+"""The commands that change and check the memory: `store`, `delete`, `reindex` and `stats`."""
 
 import os
 from argparse import Namespace
@@ -37,7 +35,7 @@ def store_options(parser: Parser) -> None:
     file = source.add_argument(
         "--file",
         metavar="PATH",
-        help="a file, whose later changes are followed; - is standard input",
+        help="a file, whose later changes are indexed, too; - is standard input",
     )
     parser.arguments += [text, file]
     parser.add_argument(
@@ -47,12 +45,12 @@ def store_options(parser: Parser) -> None:
         type=arguments.key_and_data,
         default=[],
         metavar="KEY=VALUE",
-        help="what filters may ask for: owner=ann 'tags=[ops, ssh]' (default: what the text has already)",
+        help="metadata for filters: owner=ann 'tags=[ops, ssh]' (default: the document's current metadata)",
     )
     parser.add_argument(
         "--append",
         action="store_true",
-        help="add the text to what is stored under the id, as a paragraph",
+        help="append the text to the stored one, as a paragraph",
     )
     add_json(parser)
     examples(
@@ -64,12 +62,12 @@ def store_options(parser: Parser) -> None:
 
 def run_store(args: Namespace) -> int:
     metadata = dict(args.metadata) or None
-    # Else a pipe, or -
+    # Otherwise a pipe, or -
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
     )
     if is_file and args.append:
-        raise UsageError("--append adds a text; a file is taken in as it is")
+        raise UsageError("--append needs a text; a file replaces the document")
     text = "" if is_file else _text(args)
     with open_store(args, create=True) as store:
         if is_file:
@@ -90,8 +88,10 @@ def store_text(
     append: bool = False,
     names_others: bool = True,
 ) -> dict[str, Any]:
-    """Store a text. Return its `doc_id` and `chunks`, `warnings`, and where another document says
-    nearly the same, that citation as `exists`, if others may be named.
+    """Store a text. Return its `doc_id`, `chunks` and `warnings`.
+
+    If another document has nearly the same text and `names_others` allows it, `exists` is its
+    citation.
     """
     existing = None
     if names_others:
@@ -115,7 +115,7 @@ def delete_options(parser: Parser) -> None:
             "--collection",
             type=storable_name,
             metavar="NAME",
-            help="remove all of its documents, and make its name free",
+            help="remove all its documents, and free its name",
         ),
         what.add_argument(
             "--path",
@@ -146,7 +146,7 @@ def run_delete(args: Namespace) -> int:
 
 
 def _text(args: Namespace) -> str:
-    """Return the text that is to be stored. Raises SourceError for a file that cannot be read."""
+    """The text to store. Raises SourceError if a file cannot be read."""
     return args.text if args.file is None else _read(args.file)
 
 
@@ -166,7 +166,7 @@ def reindex_options(parser: Parser) -> None:
     parser.add_argument(
         "--embeddings",
         action="store_true",
-        help="also embed all chunks again, which a change of model requires",
+        help="also embed all chunks again, as a change of model requires",
     )
     examples(parser, "reindex", "reindex --embeddings")
 
@@ -192,7 +192,7 @@ def run_stats(args: Namespace) -> int:
 
 
 def delete_by_id(store: HybridStore, doc_id: str) -> dict[str, Any]:
-    """Remove a document. `chunks_deleted` is 0 if there was no such document."""
+    """Remove a document. `chunks_deleted` is 0 if it does not exist."""
     deleted = delete_document(store.storage, storable(doc_id))
     if deleted.documents:
         missing = None
@@ -201,20 +201,20 @@ def delete_by_id(store: HybridStore, doc_id: str) -> dict[str, Any]:
     return {
         "doc_id": doc_id,
         "chunks_deleted": deleted.chunks,
-        "warnings": _told(deleted.warning, missing),
+        "warnings": _without_none(deleted.warning, missing),
     }
 
 
 def _reindex(
     store: HybridStore, *, embeddings: bool, progress: "Callable[[Progress], None]"
 ) -> dict[str, Any]:
-    """Cut the texts without a file as the settings say, and build the indexes anew; with
-    `embeddings`, these too, and then `status` says whether all of them were made.
+    """Re-chunk the texts without a file if the settings changed, and rebuild the indexes.
 
-    Raises ConfigError if there is no model to make them.
+    With `embeddings`, embed all chunks again; `status` tells whether all succeeded. Raises
+    ConfigError without a model.
     """
     if embeddings and store.embedder is None:
-        raise ConfigError("there is no model that could embed; name one with --provider")
+        raise ConfigError("there is no embedding model; choose one with --provider")
     report = Report()
     cut_texts_anew(store, report)
     answer: dict[str, Any] = {"status": "ok", "warnings": report.warning_lines()}
@@ -225,7 +225,7 @@ def _reindex(
             )
         except KeyboardInterrupt as error:
             raise KeyboardInterrupt(
-                "interrupted; the old embeddings answer, and `hybrid-memory update` goes on"
+                "interrupted; the old embeddings stay in use; `hybrid-memory update` continues"
             ) from error
         pending = store.storage.embeddings.count_pending()
         status = "ok" if embedded.fits and not pending else "incomplete"
@@ -239,10 +239,10 @@ def _reindex(
 
 
 def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> dict[str, Any]:
-    """Return what was deleted of a collection or a path, and a warning if there was none."""
+    """The result of deleting a collection or a path, with a warning if it does not exist."""
     nothing = f"nothing was deleted, because there is no {key} {name!r}; known: {', '.join(known) or 'none'}"
     is_known = deleted.documents or deleted.sources
-    warnings = _told(deleted.warning, None if is_known else nothing)
+    warnings = _without_none(deleted.warning, None if is_known else nothing)
     return {
         key: name,
         "documents_deleted": deleted.documents,
@@ -251,5 +251,5 @@ def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> dict[
     }
 
 
-def _told(*warnings: str | None) -> list[str]:
+def _without_none(*warnings: str | None) -> list[str]:
     return [warning for warning in warnings if warning]
