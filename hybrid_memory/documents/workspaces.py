@@ -13,13 +13,13 @@ from unicodedata import normalize
 
 # Bytes of a transcript to search. The folder is in each of Claude Code's messages, and in the first
 # line of other agents' transcripts.
-SEARCHED = 20_000_000
+SEARCHED_BYTES = 20_000_000
 LONGEST_PATH = 4096  # characters
 
 
 def session_folder(transcript: BinaryIO) -> str | None:
     """The folder in which the session began; None if its transcript does not have it."""
-    left = SEARCHED
+    left = SEARCHED_BYTES
     while left > 0 and (line := transcript.readline(left)):
         left -= len(line)
         folder = _folder(line)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...documents.files import BadFileError, open_regular
 from ...documents.formats import format_of
-from ...documents.workspaces import LOOKED_AT, session_folder
+from ...documents.workspaces import SEARCHED_BYTES, session_folder
 from ...storage.source import is_in
 from ..agents import session_folders
 from ..formats import transcripts
@@ -46,7 +46,7 @@ def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Found 
         with open_regular(path, follow_symlinks=False) as stream:
             if not os.fstat(stream.fileno()).st_size:
                 return None
-            if not transcripts.Transcript(stream, LOOKED_AT).has_known_form():
+            if not transcripts.Transcript(stream, SEARCHED_BYTES).has_known_form():
                 raise RefusedError(
                     f"no line has the form of a session transcript of {transcripts.KNOWN_FORMS}"
                 )
