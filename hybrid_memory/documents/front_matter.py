@@ -1,11 +1,12 @@
 """Read the front matter of a note: YAML between two lines of dashes.
 
-The reader takes what the front matter of notes has: nested maps and lists in block and flow style,
-plain, quoted and block scalars, comments, anchors, aliases, merge keys. A line that it cannot read
-is left out and named, and does not spoil the lines around it. A value that YAML would refuse, such
-as `*Italic* otter` or `@ann`, is a text.
+The reader supports the YAML in notes: nested maps and lists in block and flow style, plain, quoted
+and block scalars, comments, anchors, aliases, merge keys. An unreadable line is left out and
+reported, without affecting the lines around it. An invalid YAML value, such as `*Italic* otter` or
+`@ann`, is a text.
 
-Keys are in lower case. Null values are left out, in lists too. [[Wikilinks]] need no quotes.
+Keys are converted to lower case. Null values are left out, in lists too. [[Wikilinks]] need no
+quotes.
 """
 
 import json
@@ -35,11 +36,11 @@ from .yaml_values import (
     unquoted,
 )
 
-# Characters of the keys and their values as they are written; they go with every result of a search
+# Characters of the keys and their values as written; every search result carries them
 MAX_METADATA = 65_536
 KNOWN_KEYS = frozenset((*DATE_KEYS, "title", "tags", "tag", "aliases", "alias", "description"))
-MOST_STRAYS = 1000  # lines that are not keys, more than there are keys: the rest is prose, too
-NAMED = 3  # problems of one file that are named; the others are only counted
+MOST_STRAYS = 1000  # with this many more other lines than keys, the rest is prose
+NAMED = 3  # problems of a file that are described; the others are counted
 LONGEST_QUOTE = 60  # characters of a line that a problem quotes
 
 # No plain scalar begins with one of these (YAML 1.2.2, 7.3.3).
@@ -53,7 +54,7 @@ KEY_WITHOUT_SPACE = re.compile(r"([^\W\d_][\w-]+):(?!//)(\S.*)$")
 ITEM = re.compile(r"-(?:\s|$)")
 QUOTED_SCALAR = re.compile(rf"({QUOTED})\s*+(?:#.*)?", re.DOTALL)
 COMMENT = re.compile(r"(?:^|\s)#")
-# `tags: #a #b` is common, though YAML takes it for a comment.
+# `tags: #a #b` is common, though a comment in YAML.
 TAG_SIGN = re.compile(r"#[^\s#]")
 COMMENT_AFTER_TAGS = re.compile(r"(?:^|\s)#(?:\s|$)")
 NEXT_TAG = re.compile(r"\s#")
@@ -62,8 +63,9 @@ NOTE_LINKS = re.compile(rf"{NOTE_LINK.pattern}(?:\s*+,\s*+{NOTE_LINK.pattern})*+
 
 
 class FrontMatter(NamedTuple):
-    """`metadata` by lower-case key, and how many `lines` of the source it takes: 0 where they are
-    text. `problems` name what could not be read, each with its line.
+    """`metadata` by lower-case key, and the number of `lines`, 0 if they are text.
+
+    `problems` describe unreadable parts, each with its line.
     """
 
     metadata: dict[str, Value]
@@ -79,8 +81,8 @@ def front_matter(text: str) -> FrontMatter:
 
     "---\\ntags: [a, b]\\n---\\nText" -> {"tags": ["a", "b"]}, 3 lines
 
-    A block in which most lines are not keys is text; a well-known key counts for two lines. If such
-    a block begins with a key, its keys count nevertheless.
+    A block in which most lines are not keys is text; a well-known key counts as two lines. If such
+    a block begins with a key, its keys are metadata as well.
     """
     if not text.startswith(("---", "\ufeff---")):
         return NOTHING
@@ -107,7 +109,7 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _unclosed(text: str, begin: int) -> FrontMatter:
-    """Name the missing line if the text begins with a well-known key."""
+    """Report the missing last line if the text begins with a well-known key."""
     line = text[begin : begin + MAX_METADATA].split("\n", 1)[0]
     pair = pair_of(line)
     if not pair or pair[0] not in KNOWN_KEYS:
@@ -132,16 +134,16 @@ def value_of(written: str) -> Value:
 
 
 class Reader:
-    """Reads lines of YAML from the first to the last one.
+    """Reads lines of YAML from first to last.
 
-    Each method that reads begins at the line `_at` and leaves it behind what it has read. `indent`
-    is the column of the key or the item whose value is read; all that belongs to the value stands
-    further to the right.
+    Each reading method begins at the line `_at` and moves it past the lines that it read. `indent`
+    is the column of the key or item whose value is read; all lines of the value are indented
+    further.
     """
 
     def __init__(self, lines: list[str], first_line: int) -> None:
         self.problems: list[str] = []
-        self.keys = 0  # as lines; those of KNOWN_KEYS count twice
+        self.keys = 0  # lines with keys; KNOWN_KEYS count twice
         self.strays = 0  # lines that are neither a key nor part of a value
         self.begins_with_key = False
         self.has_known_key = False
@@ -150,11 +152,11 @@ class Reader:
         self._first_line = first_line
         self._room = MAX_METADATA
         self._anchors = Anchors()
-        self._patience = MAX_METADATA  # characters that may be searched in vain for a bracket
+        self._patience = MAX_METADATA  # characters to search for a closing bracket
         self._is_tags = False
 
     def metadata(self) -> dict[str, Value]:
-        """Read everything, as the metadata of a note."""
+        """Read all lines as the metadata of a note."""
         line = self._content()
         if line is None:
             return {}
@@ -197,7 +199,7 @@ class Reader:
         return tag_names(value) if self._is_tags else value
 
     def _in_braces(self, line: str) -> dict[str, Value] | None:
-        """Read front matter that is JSON, or another map in braces; None if it is neither."""
+        """Read front matter in braces, such as JSON; None if it is not a map."""
         here = self._at
         self._at += 1
         try:
@@ -218,7 +220,7 @@ class Reader:
     # Lines
 
     def _content(self) -> str | None:
-        """Return the line at which the reader stands, after blank lines and comments."""
+        """Skip blank lines and comments, and return the next line."""
         lines = self._lines
         while self._at < len(lines):
             line = lines[self._at]
@@ -229,14 +231,14 @@ class Reader:
         return None
 
     def _is_below(self, indent: int) -> bool:
-        """Return whether the line can belong to a value. Blank lines can."""
+        """Whether the line can belong to a value. A blank line can."""
         if self._at >= len(self._lines):
             return False
         line = self._lines[self._at]
         return column_of(line) > indent or not line.strip()
 
     def _below(self, indent: int) -> list[str]:
-        """Return the lines that belong to a value, without passing them."""
+        """The lines that belong to a value, without moving past them."""
         begin = self._at
         while self._is_below(indent):
             self._at += 1
@@ -250,8 +252,10 @@ class Reader:
     # Maps and lists
 
     def _pairs(self, indent: int) -> Iterator[tuple[str, str]]:
-        """Yield the keys that begin at this column, each with the rest of its line, behind which the
-        reader then stands. Name the lines that are not keys.
+        """Yield the keys that begin at this column, each with the rest of its line; the reader is
+        then on the next line.
+
+        Lines that are not keys are reported.
         """
         while (line := self._content()) is not None:
             column = column_of(line)
@@ -286,7 +290,7 @@ class Reader:
             self._problem(at, f"{shown(key)} occurs twice; the last value counts")
 
     def _list(self, indent: int, depth: int, *, of_key: bool) -> list[Value]:
-        """Read the items of a list. Those of a key may begin below its first letter."""
+        """Read the items of a list. The items of a key may begin in the key's column."""
         found: list[Value] = []
         while (line := self._content()) is not None:
             column = column_of(line)
@@ -318,7 +322,7 @@ class Reader:
     # Values
 
     def value(self, rest: str, indent: int, depth: int = 0, *, of_key: bool = True) -> Value | None:
-        """Read the value that begins with the rest of a line, or below it. Raises TooLargeError."""
+        """Read the value that begins in the rest of a line, or below it. Raises TooLargeError."""
         rest = rest.strip()
         if not rest or rest[0] not in "&!":
             return self._bare_value(rest, indent, depth, of_key=of_key)
@@ -405,7 +409,7 @@ class Reader:
         return self._plain(rest, indent)
 
     def _before_key(self, count: int) -> list[str]:
-        """Return the lines from there on, `count` lines further, to the next key or item."""
+        """The lines from `count` lines ahead to the next key or item."""
         begin = self._at + count
         end = begin
         while end < len(self._lines) and not begins_entry(self._lines[end].strip()):
@@ -413,7 +417,7 @@ class Reader:
         return self._lines[begin:end]
 
     def _bracketed(self, rest: str, indent: int, depth: int, *, of_key: bool) -> Value | None:
-        """Read a list or a map in brackets; a text if it is neither."""
+        """Read a list or map in brackets; a text if it is neither."""
         if NOTE_LINKS.fullmatch(rest):
             return list(NOTE_LINK.findall(rest)) if of_key else self._plain(rest, indent)
         try:
@@ -425,8 +429,10 @@ class Reader:
         return self._plain(rest, indent)
 
     def _closed(self, rest: str, indent: int, depth: int) -> Value | None:
-        """Read what stands in brackets, on this line or on several. The line with the closing
-        bracket may begin anywhere. Raises UnreadableError and TooLargeError.
+        """Read a list or map in brackets, on this line or several. The line with the closing
+        bracket may begin anywhere.
+
+        Raises UnreadableError and TooLargeError.
         """
         for lines in self._extents(indent):
             flow = Flow("\n".join([rest, *lines]), self._anchors, is_tags=self._is_tags)
@@ -441,7 +447,7 @@ class Reader:
         raise UnreadableError(is_open=True)
 
     def _extents(self, indent: int) -> Iterator[list[str]]:
-        """Yield the lines in which a bracket may be closed, first none."""
+        """Yield the further lines that may close a bracket, beginning with []."""
         yield []
         yield self._below(indent)
         if self._patience > 0:
@@ -451,7 +457,7 @@ class Reader:
 
 
 def pair_of(text: str) -> tuple[str, str] | None:
-    """Return the key with which a text begins, and what stands behind the colon.
+    """The key at the beginning of a text, and the text after its colon.
 
     'Due date: today' -> ('due date', 'today')
     """
@@ -468,12 +474,12 @@ def pair_of(text: str) -> tuple[str, str] | None:
 
 
 def begins_entry(text: str) -> bool:
-    """Return whether a line begins with a key or is an item of a list."""
+    """Whether a line begins with a key or is a list item."""
     return ITEM.match(text) is not None or pair_of(text) is not None
 
 
 def is_map(text: str) -> bool:
-    """Return whether the text after a dash, or below a key, begins with a key."""
+    """Whether the text after a dash, or below a key, begins with a key."""
     if not text or text[0] in INDICATORS:
         return False
     if text[0] in "\"'":
@@ -482,7 +488,7 @@ def is_map(text: str) -> bool:
 
 
 def tag_names(value: Value | None) -> list[Value]:
-    """Return the tags that a value names.
+    """The tags in a value.
 
     'a, #b' -> ['a', 'b'], '#a #b' -> ['a', 'b'], ['a', 2024] -> ['a', '2024']
     """
@@ -508,7 +514,7 @@ def _texts_in(value: Value | None) -> Iterator[str]:
 
 
 def named(problems: Sequence[str]) -> str:
-    """Return the first problems in one line, and the number of the others."""
+    """The first problems in one line, and the number of the others."""
     line = "; ".join(problems[:NAMED])
     if len(problems) > NAMED:
         line += f"; and {len(problems) - NAMED:,} more"
@@ -516,7 +522,7 @@ def named(problems: Sequence[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """Return a piece of the front matter as problems quote it."""
+    """Shorten a piece of the front matter and quote it for a message."""
     text = text.strip()
     if len(text) > LONGEST_QUOTE:
         text = f"{text[:LONGEST_QUOTE]}…"

@@ -1,7 +1,7 @@
-"""Read markdown files, and all files without a format of their own: front matter, then text that is
-cut at headings.
+"""Read markdown files, and all files without another format: front matter, then text that is cut at
+headings.
 
-Other markups that are text, line by line as it is in the file, derive from `Markdown`.
+Other line-based text markups derive from `Markdown`.
 """
 
 import os
@@ -20,12 +20,14 @@ from .links import document_links
 if TYPE_CHECKING:
     from .links import DocumentLinks
 
-LONGEST_TITLE = 200  # characters; the title goes with every chunk
+LONGEST_TITLE = 200  # characters; every chunk repeats the title
 
 
 class Parsed(NamedTuple):
-    """A text with plain newlines whose first `skipped` lines are front matter. `metadata` is all
-    that is known of it; `problems` name what could not be read of the front matter.
+    """A text with plain newlines whose first `skipped` lines are front matter.
+
+    `metadata` includes the metadata given by the caller; `problems` describe unreadable front
+    matter.
     """
 
     text: str
@@ -35,12 +37,12 @@ class Parsed(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """Return the problems in one line, if there are any."""
+        """The problems in one line, or []."""
         return [named(self.problems)] if self.problems else []
 
     @property
     def links(self) -> "DocumentLinks":
-        """Find titles, links and tags."""
+        """The titles, links and tags."""
         return document_links(self.text, self.skipped, self.metadata)
 
 
@@ -50,15 +52,15 @@ def parse(text: str, metadata: Mapping[str, Any]) -> Parsed:
 
 
 def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chunk]:
-    """Cut markdown into chunks of up to `chunk_size` characters that end with a sentence, an item
-    or a block where one fits.
+    """Cut markdown into chunks of up to `chunk_size` characters. A chunk ends with a sentence, an
+    item or a block if one fits.
 
-    A chunk begins with the last whole sentences of the one before it in its section, if they have
-    at most `overlap` characters. A heading without a text of its own becomes part of the next
-    chunk, or at the end of the last one. A chunk that begins inside of a table begins with the
-    table's header, which is not on its lines. Front matter, rules, HTML comments, data: URIs and
-    runs of over 200 characters without a space are left out. Raises ValueError for an overlap that
-    leaves no room for new text.
+    A chunk begins with the last whole sentences of the previous chunk in its section, if they have
+    at most `overlap` characters. A heading without text becomes part of the next chunk, or at the
+    end of the text, of the last one. A chunk that begins inside a table repeats the table's header,
+    which is not on its lines. Front matter, rules, HTML comments, data: URIs and runs of over 200
+    characters without a space are left out. Raises ValueError for an overlap that leaves no room
+    for new text.
     """
     text = with_plain_newlines(text)
     return chunks_of(text, front_matter(text).lines, chunk_size, overlap)
@@ -67,10 +69,9 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
 def chunks(
     parsed: Parsed, chunk_size: int, overlap: int, syntax: Syntax | None = None
 ) -> list[Chunk]:
-    """Cut a text into chunks, with the document's title at the beginning of their heading paths.
-    Raises ValueError for impossible sizes.
+    """Cut a text into chunks whose heading paths begin with the document's title.
 
-    The text is markdown unless another `syntax` is given.
+    The text is markdown unless another `syntax` is given. Raises ValueError for invalid sizes.
     """
     title = parsed.metadata.get("title")
     above = ""
@@ -79,7 +80,7 @@ def chunks(
     of_text = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
     if of_text or not parsed.skipped:
         return of_text
-    # A note that is only front matter, such as a contact card: the front matter is its text.
+    # A note with nothing but front matter, such as a contact card: index the front matter as text.
     card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
     return [
         replace(chunk, start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
@@ -88,7 +89,7 @@ def chunks(
 
 
 class MarkdownReading:
-    """A file that has been read; implements `formats.Reading`."""
+    """A file that was read; implements `formats.Reading`."""
 
     extract = None
 
@@ -142,16 +143,14 @@ class Markdown:
     collection = None
     grows = False
     is_text = True
-    syntax: Syntax | None = None  # of markdown
+    syntax: Syntax | None = None  # None: markdown
 
     def front_matter(self, text: str) -> FrontMatter:
-        """Read what a text says about itself, and how many lines at its beginning are nothing else."""
+        """Read the front matter of a text."""
         return front_matter(text)
 
     def parsed(self, text: str, metadata: Mapping[str, Any]) -> Parsed:
-        """Return a text and all that is known of it. The given `metadata` takes precedence over what
-        it says.
-        """
+        """Parse a text. The given `metadata` takes precedence over its own."""
         own = self.front_matter(text)
         known = {**own.metadata, **metadata}
         return Parsed(with_plain_newlines(text), own.lines, known, own.problems)
@@ -159,7 +158,7 @@ class Markdown:
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """Return true: a file that has changed is always due, because all of it is one text."""
+        """Always true for a changed file, because all of it is one text."""
         return True
 
     def open(

@@ -1,7 +1,7 @@
-"""Make the terms of a document, which go into the keyword index: the tokens of its chunks and, with
-the first, of its names and metadata.
+"""Make the terms of a document for the keyword index: the tokens of its chunks and, with the first
+chunk, those of its names and metadata.
 
-Of a wikilink the index has the words, as a reader sees them, and its target besides.
+A wikilink is indexed by its displayed words and by its target.
 """
 
 import json
@@ -14,14 +14,14 @@ from ..text import analyzer
 LONGEST_TARGET = 1000  # characters of a target
 SEPARATOR = " > "  # of the headings in a path
 
-# Not behind a letter: x[[1]] is code, and it is not always known whether a text is code.
+# Not after a letter: x[[1]] is code, and a text may be code unnoticed.
 WIKILINK = re.compile(
     rf"(?<![A-Za-z0-9_\])])(!?)\[\[(?=\S)([^\[\]\n|]{{1,{LONGEST_TARGET}}}?)"
     rf"(?:\\?\|([^\[\]\n]{{0,{LONGEST_TARGET}}}))?\]\]"
 )
 MARKDOWN_ENDING = re.compile(r"\.(?:md|markdown)\Z", re.IGNORECASE)
 
-# Tokens of a chunk's headings, of its text, and of what else is known of it
+# Tokens of a chunk's headings, of its text, and of its context
 Terms = tuple[str, str, str]
 
 
@@ -32,13 +32,14 @@ def terms(
     chunks: Iterable[tuple[str, str]],
     called: Iterable[str] | None,
 ) -> Iterator[Terms]:
-    """Yield the terms of chunks, which are given as heading path and text. `metadata` is JSON;
-    `called` are titles and aliases, or None if the first chunk is not the document's first, with
-    which goes what is told once for a document.
+    """Yield the terms of chunks, given as heading path and text.
+
+    `metadata` is JSON. `called` are titles and aliases; None if the first chunk is not the
+    document's first, which alone gets the terms of names and metadata.
     """
     path = doc_id.removeprefix(f"{collection}/")
     path_words = analyzer.indexed(analyzer.stem(path))
-    heading = ""  # the tokens of the path below, which is often that of several chunks
+    heading = ""  # the tokens of `indexed_path`; several chunks often share a path
     indexed_path = ""
     is_first = called is not None
     for heading_path, content in chunks:
@@ -55,7 +56,7 @@ def terms(
 
 
 def texts_in(metadata: Any) -> list[str]:
-    """Return all words and numbers in metadata, those in lists and maps included."""
+    """All words and numbers in metadata, including those in lists and maps."""
     if isinstance(metadata, dict):
         metadata = list(metadata.values())
     if isinstance(metadata, list):
@@ -66,7 +67,7 @@ def texts_in(metadata: Any) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return the text with the words of its wikilinks in place of the links.
+    """Replace wikilinks with their displayed words.
 
     'With [[people/Steph Ango|Steph]] on [[projects/Atlas#Plan]]s' -> 'With Steph on Atlas > Plans'
     """
@@ -74,20 +75,20 @@ def plain(text: str) -> str:
 
 
 def targets(text: str) -> list[str]:
-    """Return the targets of the wikilinks whose words are not those that `plain` gives."""
+    """The targets of the wikilinks that are displayed with other words."""
     if "[[" not in text:
         return []
     return [link[2] for link in WIKILINK.finditer(text) if _words(link) != link[2]]
 
 
 def path_of_wikilink(target: str) -> str:
-    """Return the path or the name that a wikilink leads to, without the place there."""
+    """The path or name in a wikilink, without the place in the document."""
     return target.partition("#")[0].strip().rstrip("\\")
 
 
 def names_in(value: str) -> list[str]:
-    """Return what a value of metadata may be called: itself, and its words if it is a link, with and
-    without its path.
+    """The names of a metadata value: itself and, if it is a link, its words and its target, with and
+    without the path.
 
     '[[people/Steph Ango|Steph]]' -> itself, 'Steph', 'people/Steph Ango', 'Steph Ango'
     """
@@ -100,8 +101,8 @@ def names_in(value: str) -> list[str]:
 
 
 def listed(value: Any) -> list[str]:
-    """Return a value of metadata as a list of texts; true is 'true' and 3 is '3'. Lists and maps in
-    a list are left out.
+    """A metadata value as a list of texts; true is 'true' and 3 is '3'. Lists and maps in a list
+    are left out.
     """
     items = value if isinstance(value, list) else [value]
     scalars = [item for item in items if not (item is None or isinstance(item, list | dict))]

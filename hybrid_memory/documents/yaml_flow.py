@@ -27,9 +27,7 @@ END_OF_LINE = re.compile(r"[^\S\n]*+(?:(?<!\S)#[^\n]*+)?(?:\n|\Z)")
 
 
 class UnreadableError(Exception):
-    """What begins with a bracket is neither a list nor a map. `is_open` says that only its end is
-    missing.
-    """
+    """A text in brackets is neither a list nor a map. `is_open`: only its end is missing."""
 
     def __init__(self, *, is_open: bool) -> None:
         super().__init__()
@@ -37,7 +35,7 @@ class UnreadableError(Exception):
 
 
 class Flow:
-    """Reads a list or a map with which a text begins."""
+    """Reads the list or map at the beginning of a text."""
 
     def __init__(self, source: str, anchors: Anchors, *, is_tags: bool = False) -> None:
         self.lines_passed = 0
@@ -47,9 +45,7 @@ class Flow:
         self._at = 0
 
     def whole(self, depth: int) -> Value | None:
-        """Read the list or the map. Raises UnreadableError if something stands behind it, and
-        TooLargeError.
-        """
+        """Read the list or map. Raises TooLargeError, and UnreadableError if text follows it."""
         simple = SIMPLE_LIST.fullmatch(self._source)
         if simple:
             items = map(scalar, map(str.strip, simple[1].split(",")))
@@ -61,13 +57,13 @@ class Flow:
         return value
 
     def _next(self) -> str:
-        """Return the next character behind spaces and comments; "" at the end."""
+        """Skip spaces and comments, and return the next character; "" at the end."""
         space = self._space.match(self._source, self._at)
         self._at = space.end() if space else self._at
         return self._source[self._at : self._at + 1]
 
     def _passes(self, sign: str) -> bool:
-        """Return whether the next character is this sign, and pass it."""
+        """Move past the next character if it is this sign; return whether it was."""
         if self._next() != sign:
             return False
         self._at += 1
@@ -134,7 +130,7 @@ class Flow:
         return found.values
 
     def _put_pair(self, found: Map, depth: int) -> bool:
-        """Read a key of a map and its value. Return whether it has a colon."""
+        """Read a key and its value. Return whether there was a colon."""
         self._next()
         begin = self._at
         key = self._text()[0].strip().lower()
@@ -150,7 +146,7 @@ class Flow:
             raise UnreadableError(is_open=self._at == len(self._source))
 
     def _text(self) -> tuple[str, bool]:
-        """Read a scalar as it is written, and whether it has no quotes."""
+        """Read a scalar; return its text, and whether it has no quotes."""
         quote = self._matched(QUOTED_PART)
         if quote:
             return unquoted(quote[0]), False

@@ -1,6 +1,6 @@
-"""Values of YAML, and scalars as they are written: plain, in quotes, or as a block.
+"""YAML values, and scalars as written: plain, in quotes, or as a block.
 
-A scalar is a number only if the number is written in the same way: 3 and 2.5, but not 007 or 1.10.
+A scalar is a number only if Python writes the number the same way: 3 and 2.5, but not 007 or 1.10.
 Dates, yes and no are texts.
 """
 
@@ -12,9 +12,9 @@ Scalar = str | int | float | bool
 Value = Union[Scalar, "list[Value]", "dict[str, Value]"]
 
 ROOM = 65_536  # characters that aliases may add
-DEEPEST = 32  # maps and lists in each other
+DEEPEST = 32  # nested maps and lists
 
-# yes and no are words since YAML 1.2.
+# yes and no are texts since YAML 1.2.
 CONSTANTS: dict[str, bool | None] = {
     "~": None, "": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -26,7 +26,7 @@ QUOTED_PART = re.compile(QUOTED, re.DOTALL)
 BLOCK_SCALAR = re.compile(r"([|>])(?:([-+])?([1-9])?|([1-9])([-+]))(?:\s+#.*)?")
 ANCHOR = re.compile(r"&([^\s,\[\]{}]+)(?:\s+|$)")
 ALIAS = re.compile(r"\*([^\s,\[\]{}]+)")
-# Also the ! that Ruby writes before a quote
+# And the ! that Ruby writes before a quote
 TYPE = re.compile(r"!!(str|int|float|bool|null|timestamp|seq|map)(?:\s+|$)|!\s+(?=[\"'])")
 # For YAML, [[Note]] is a list in a list. [[1, 2]] is one here, too.
 NOTE_LINK = re.compile(r"""\[\[(?!\s*'|[-\d.\s]*,[-\d.,\s]*\]\])[^\[\]"{}]++\]\]""")
@@ -50,14 +50,12 @@ TOO_LONG = "has aliases that make it too long"
 
 
 class TooLargeError(Exception):
-    """A value is nested too deeply, or aliases make it too long. The message says which, as a
-    predicate.
-    """
+    """A value is nested too deeply, or aliases make it too long. The message is a predicate."""
 
 
 class Anchors:
-    """Values by the names of their anchors. Every alias takes from the ROOM, so that aliases of
-    aliases do not grow without bounds.
+    """Values by the names of their anchors. Every alias uses up some ROOM, so that aliases of
+    aliases cannot grow without bounds.
     """
 
     def __init__(self) -> None:
@@ -65,11 +63,10 @@ class Anchors:
         self._room = ROOM
 
     def put(self, name: str, value: Value | None) -> None:
-        """Give a value a name."""
         self._values[name] = value, _size(value)
 
     def resolved(self, text: str) -> Value | None:
-        """Return the value of an alias, or of a plain scalar. Raises TooLargeError."""
+        """The value of an alias, or of a plain scalar. Raises TooLargeError."""
         alias = ALIAS.fullmatch(text) if text.startswith("*") else None
         if not alias or alias[1] not in self._values:
             return scalar(text)
@@ -91,7 +88,7 @@ def _size(value: Value | None) -> int:
 
 
 class Map:
-    """The keys of a map that is being read, and those that it merges."""
+    """The keys of a map while it is read, and the keys that it merges."""
 
     def __init__(self) -> None:
         self._own: dict[str, Value] = {}
@@ -111,7 +108,7 @@ class Map:
 
     @property
     def values(self) -> dict[str, Value]:
-        """Return all values by key. The map's own ones win over those that it merges."""
+        """All values by key. The map's own values take precedence over merged ones."""
         return {**self._merged, **self._own}
 
 
@@ -122,7 +119,7 @@ def _maps_in(value: Value | None) -> list[dict[str, Value]]:
 
 
 def scalar(text: str) -> Scalar | None:
-    """Return the value of a text without quotes.
+    """Parse a plain scalar.
 
     'true' -> True, 'null' -> None, '2.5' -> 2.5, '1.10' -> '1.10'
     """
@@ -138,7 +135,7 @@ def scalar(text: str) -> Scalar | None:
 
 
 def folded(text: str) -> str:
-    """Join the lines of a text with spaces. Of several line breaks, all but one stay."""
+    """Join the lines of a text with spaces. Of several line breaks, all but the first remain."""
     return BREAKS.sub(_folded, text)
 
 
@@ -147,7 +144,7 @@ def _folded(breaks: re.Match[str]) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Return what stands in quotes. If one escape is unknown, all backslashes stay."""
+    """The text inside quotes. If an escape is unknown, all backslashes remain."""
     inner = text[1:-1]
     if text[0] == "'":
         return folded(inner.replace("''", "'"))
@@ -172,7 +169,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def block_text(style: re.Match[str], below: list[str], indent: int) -> str:
-    """Return a block scalar, whose lines stand below | or >."""
+    """The text of a block scalar, with its lines `below` | or >."""
     width = style[3] or style[4]
     first = next((line for line in below if line.strip()), "")
     begin = indent + int(width) if width else column_of(first)
@@ -188,7 +185,7 @@ def block_text(style: re.Match[str], below: list[str], indent: int) -> str:
 
 
 def _folded_lines(lines: list[str]) -> Iterator[str]:
-    """Yield lines and what joins them: spaces, but line breaks around lines that are indented."""
+    """Yield the lines and their separators: spaces, but line breaks around indented lines."""
     before = ""
     blank = 0
     for line in lines:
@@ -208,5 +205,5 @@ def _folded_lines(lines: list[str]) -> Iterator[str]:
 
 
 def column_of(line: str) -> int:
-    """Return how far a line is indented."""
+    """The width of a line's indentation."""
     return len(line) - len(line.lstrip(" \t"))

@@ -173,7 +173,7 @@ class Listing(NamedTuple):
     def to_remove(self) -> list[str]:
         """The ids of the documents that an ingest removes.
 
-        None if the folder has no file at all: its disk may not be mounted.
+        It removes nothing if the folder has no file at all: its disk may not be mounted.
         """
         if self.source.is_file or self.source.keep_missing or not (self.files or self.others):
             return []
@@ -319,7 +319,9 @@ def list_files(source: Source, documents: Documents, report: Report) -> Listing:
 
 
 def count_left_out(listings: Collection[Listing]) -> Counter[str]:
-    """Count, by rule, the files and folders that were left out, except files that any listing has."""
+    """Count the files and folders that were left out, by rule, except files that another listing
+    has.
+    """
     entries: dict[str, str] = {}
     for listing in listings:
         entries |= listing.walk.left_out

@@ -432,8 +432,8 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
 
 
 def _stop_words(words: set[str]) -> frozenset[str]:
-    """The stop words that apply: those of English, and of other languages if the query has several
-    of them and more than of English alone.
+    """The stop words of English, and those of other languages if the query seems to be in one: it
+    has several of them, and more than English ones.
     """
     others = analyzer.OTHER_STOP_WORDS
     if len(words & others) > max(1, len(words & STOP_WORDS - others)):
