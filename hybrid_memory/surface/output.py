@@ -421,7 +421,7 @@ def quoted(text: str) -> str:
 
 
 def points(score: float) -> str:
-    """Return a score for people; one that is nearly 0 is not shown as 0, which is no result's."""
+    """Format the score of a result for people, never as 0."""
     return f"{score:.3f}" if score >= 0.001 else "<0.001"
 
 
