@@ -188,7 +188,11 @@ def test_what_might_be_an_operator_is_a_word_for_a_reason(
             operators([], [], {"tag:nosuch": "no document has nosuch"}),
         ),
         # Each is judged alone
-        ("a -old -new", Known("-new"), operators([], ["-old"], {"-new": "a passage contains '-new'"})),
+        (
+            "a -old -new",
+            Known("-new"),
+            operators([], ["-old"], {"-new": "a passage contains '-new'"}),
+        ),
         (
             "a tag:x tag:y",
             Known(missing=("y",)),
