@@ -1,25 +1,27 @@
-"""Where agents keep the transcripts of their sessions."""
+"""The folders in which agents keep session transcripts."""
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-MAIN = "main"  # the agent of OpenClaw that is there from the beginning
+MAIN = "main"  # the default agent of OpenClaw
 
 
 class Agent(NamedTuple):
-    """An agent whose transcripts can be read. `folder` is its folder, below the home; `variables` are
-    those of the environment that name another one, each with the path below its value.
+    """An agent whose transcripts can be read.
+
+    `folder` is the agent's folder, relative to the home. `variables` maps environment variables
+    that override it to a path below their value.
     """
 
     name: str
     folder: str
     variables: Mapping[str, str]
-    sessions: str  # the folder of transcripts, below its folder
+    sessions: str  # the folder of transcripts, relative to the agent's folder
 
     def session_folder(self, home: str, environ: Mapping[str, str]) -> str:
-        """Return the folder with the transcripts of this user."""
+        """Return the folder of the transcripts, for a user's home and environment."""
         top = os.path.join(home, self.folder)
         for variable, below in self.variables.items():
             if environ.get(variable):
@@ -37,11 +39,11 @@ OPENCLAW = Agent(
 CLAUDE = Agent("claude", ".claude", {"CLAUDE_CONFIG_DIR": ""}, "projects")
 CODEX = Agent("codex", ".codex", {"CODEX_HOME": ""}, "sessions")
 PI = Agent("pi", os.path.join(".pi", "agent"), {"PI_CODING_AGENT_DIR": ""}, "sessions")
-OF_ALL_WORKSPACES = (CLAUDE, CODEX, PI)  # they keep the sessions of all workspaces in one folder
+OF_ALL_WORKSPACES = (CLAUDE, CODEX, PI)  # agents with one folder for the sessions of all workspaces
 
 
 class SessionFolder(NamedTuple):
-    """A folder with transcripts, and the collection that they get."""
+    """A folder of transcripts, and the collection to ingest them into."""
 
     path: str
     collection: str
@@ -49,7 +51,7 @@ class SessionFolder(NamedTuple):
 
 
 def session_folders(home: str, environ: Mapping[str, str] = os.environ) -> Iterator[SessionFolder]:
-    """Yield the folders in which the agents of a user keep transcripts, as far as they exist."""
+    """Yield the existing folders in which a user's agents keep transcripts."""
     agents = OPENCLAW.session_folder(home, environ)
     with suppress(OSError):
         for name in sorted(os.listdir(agents)):

@@ -1,10 +1,10 @@
-"""The command `init`: finds what is worth taking in, asks, takes it in, and says how to go on.
+"""The command `init`: find notes, ask which to ingest, ingest them, and print the next steps.
 
-That is an agent's notes, vaults, folders of notes, and the session transcripts of agents. Whatever
-else has markdown is named, too, with the reason why it is left out.
+It finds an agent's notes, vaults, folders of notes, and the session transcripts of agents. Other
+places with markdown are reported as left out, with the reason.
 
-It also writes the hook for prompts into the settings of a project, and takes it out again. These
-are Claude Code's, .claude/settings.json; whatever else is in them stays.
+It also adds the prompt hook to the project settings of Claude Code, .claude/settings.json, and
+removes it. All other settings there are preserved.
 """
 
 import json
@@ -35,22 +35,20 @@ from .environment import has, program, without_password
 if TYPE_CHECKING:
     from ..config import Settings
 
-FILES = ("memory.md", "agents.md", "tools.md", "user.md")  # of an agent's workspace, in any case
+FILES = ("memory.md", "agents.md", "tools.md", "user.md")  # in an agent's workspace; any case
 FOLDERS = ("memory", "notes")
-VAULT = ".obsidian"  # the folder that makes a folder a vault
-SESSIONS = "sessions"  # the kind of a folder of transcripts
+VAULT = ".obsidian"  # a folder that contains this one is a vault
+SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts
 NOTES = ("*.md",)
 TRANSCRIPTS = ("*.jsonl",)
-NAMED = 8  # places that one line names
-REASON = (
-    "beside an agent's notes, only memory, notes, vaults and the files of an agent are taken in"
-)
-WAY_OUT = "`hybrid-memory ingest --path PATH` takes in any other"
+NAMED = 8  # places listed in one line
+REASON = "beside agent notes, only vaults, agent files and folders memory and notes are ingested"
+WAY_OUT = "`hybrid-memory ingest --path PATH` adds any other"
 
 
 class Place(NamedTuple):
     """A folder or file that can be ingested; `kind` is vault, folder, file or sessions. `size` is
-    in bytes. With a `workspace`, only sessions that began in it are counted and taken.
+    in bytes. With a `workspace`, only sessions that began in it are counted and ingested.
     """
 
     path: str
@@ -62,7 +60,7 @@ class Place(NamedTuple):
     workspace: str | None = None
 
     def is_of(self, sources: list[Source]) -> bool:
-        """Return True if a source takes in this place: itself, or a folder around it."""
+        """Whether a source covers this place: the place itself or a folder that contains it."""
         return any(map(self._is_taken_by, sources))
 
     def _is_taken_by(self, source: Source) -> bool:
@@ -74,8 +72,8 @@ class Place(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What lies in a folder: what can be taken in, what has markdown and is left out, and the
-    transcripts that do not say where their session began.
+    """What was found around a folder: places to ingest, places with markdown that are left out, and
+    the names of transcripts that do not record where their session began.
     """
 
     places: list[Place]
@@ -84,12 +82,13 @@ class Surroundings(NamedTuple):
 
 
 def workspace(folder: str, home: str) -> Surroundings:
-    """Return the places of a folder, notes first, then the transcripts of the agents of the user
-    whose home this is: those of this workspace, as far as an agent has several.
+    """Find the places to ingest in a folder: first notes, then the transcripts of the agents of the
+    user with this home. If an agent keeps the sessions of all workspaces together, only those of
+    this workspace count.
 
-    A vault is taken as a whole. Of an agent's workspace, what has the name of notes is taken. Of a
-    folder around vaults, all that has markdown is taken, each part by itself; any other folder is
-    taken as a whole. Raises SourceError if the folder cannot be listed.
+    A vault is one place. In an agent's workspace, only files and folders with the usual names of
+    notes count. In a folder that contains vaults, each part with markdown is a place. Any other
+    folder is one place. Raises SourceError if the folder cannot be listed.
     """
     top = real_path(folder)
     try:
@@ -114,7 +113,7 @@ def workspace(folder: str, home: str) -> Surroundings:
 
 
 def _named(top: str, names: list[str]) -> Iterator[Place]:
-    """Yield vaults, and what has the name of an agent's notes."""
+    """Yield vaults, and files and folders with the usual names of an agent's notes."""
     for name in names:
         path = os.path.join(top, name)
         if os.path.isdir(os.path.join(path, VAULT)):
@@ -126,7 +125,7 @@ def _named(top: str, names: list[str]) -> Iterator[Place]:
 
 
 def _others(top: str, notes: Sequence[Place]) -> list[Place]:
-    """Return all other files and folders directly below `top` that have markdown."""
+    """Return all other entries of `top` that are or contain markdown."""
     named = {place.path for place in notes}
     sizes: dict[str, list[int]] = {}
     for file in Walk(top, NOTES):
@@ -148,7 +147,9 @@ def _file(path: str) -> Place:
 
 
 def _sessions(top: str, folders: Iterable[SessionFolder]) -> tuple[list[Place], list[str]]:
-    """Return the places of transcripts, and those that do not say where their session began."""
+    """Return the places of transcripts, and the names of transcripts that do not record where their
+    session began.
+    """
     places: list[Place] = []
     unknown: list[str] = []
     for folder in folders:
@@ -193,17 +194,17 @@ def init_options(parser: Parser) -> None:
         metavar="DIR",
         help="where to look (default: the working directory)",
     )
-    parser.add_argument("--yes", action="store_true", help="take in the notes, and ask nothing")
+    parser.add_argument("--yes", action="store_true", help="ingest the notes without asking")
     parser.add_argument(
-        "--sessions", action="store_true", help="take in the session transcripts, too"
+        "--sessions", action="store_true", help="also ingest the session transcripts"
     )
     parser.add_argument(
-        "--json", action="store_true", help="print JSON and ask nothing, on a terminal too"
+        "--json", action="store_true", help="print JSON without asking, even on a terminal"
     )
     parser.add_argument(
         "--hook",
         action=BooleanOptionalAction,
-        help="let Claude Code recall notes on every prompt in this folder; --no-hook takes that back",
+        help="let Claude Code recall notes on every prompt in this folder; --no-hook undoes this",
     )
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
@@ -260,8 +261,8 @@ def run_init(args: Namespace) -> int:
 
 
 def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
-    """Return the settings. Where nobody chose a memory, and the usual one has the notes of other
-    workspaces only, they name one beside it that is this workspace's own.
+    """Return the settings; with a separate memory for this workspace if the user chose none and the
+    default memory has only notes of other workspaces.
     """
     if arguments.origin(settings, "db_path") != arguments.DEFAULT:
         return settings
@@ -278,25 +279,25 @@ def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
             break
     advise(
         args,
-        f"{shown(usual)} has the notes of another workspace, so this one has a memory of its own, "
-        f"{shown(args.db)}; --db {shown(usual)} takes it in there",
+        f"{shown(usual)} has the notes of another workspace, so this one gets a separate memory, "
+        f"{shown(args.db)}; use --db {shown(usual)} to ingest it there",
     )
     return settings
 
 
 def _sources(args: Namespace, settings: "Settings") -> list[Source]:
-    """Return what the memory takes in already. Makes no database."""
+    """Return the sources that were ingested before. Creates no database."""
     try:
         with open_store(args) as store:
             return store.storage.sources.all()
     except StoreError:
         if is_server(settings["db_path"]) or not os.path.exists(settings["db_path"]):
-            return []  # what else may be wrong is told when something is taken in
+            return []  # ingesting reports the problem, if there is one
         raise
 
 
 def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Place:
-    """Return the place, with a collection of its own if another one has the name that it would get."""
+    """Return the place, with another collection name if its default name is already taken."""
     if place.is_of(sources):
         return place
     is_file = place.kind == "file"
@@ -312,16 +313,14 @@ def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Plac
 
 
 def _wanted(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Place]:
-    """Return what is to be taken in: notes if the user agrees, and transcripts, which are private, only if
-    the user says so for them.
+    """Return the places to ingest: notes if the user agrees, and transcripts, which are private,
+    only if the user agrees to them separately.
     """
     taken = [place for place in new if place.kind != SESSIONS]
-    if taken and not (args.yes or (is_asking and _agrees(f"Take in {_files(taken)}?", True))):
+    if taken and not (args.yes or (is_asking and _agrees(f"Ingest {_files(taken)}?", True))):
         return []
     sessions = [place for place in new if place.kind == SESSIONS]
-    question = (
-        f"Take in {_files(sessions)} of sessions, too? Secrets that are recognised are masked."
-    )
+    question = f"Also ingest {_files(sessions)} of sessions? Recognised secrets are masked."
     if sessions and (args.sessions or (is_asking and _agrees(question, False))):
         taken += sessions
     return taken
@@ -339,7 +338,7 @@ def _agrees(question: str, default: bool) -> bool:
 
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
-    """Return a report of all notes, and one of each place with a collection of its own."""
+    """Return one report for all notes without a collection, and one for each other place."""
     together = [place for place in places if place.collection is None]
     apart = [place for place in places if place.collection is not None]
     reports = []
@@ -370,7 +369,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
 
 
 def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
-    """Return the next commands, and the lines for AGENTS.md and a crontab, as they run from anywhere."""
+    """Return the next commands, and lines for AGENTS.md and a crontab that work from any folder."""
     options = _chosen_options(args, settings)
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
@@ -378,18 +377,18 @@ def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
     following = [f'{short} search "what you want to know"']
     if sys.stdout.isatty() and not args.json:
         if has("picker"):
-            following.append(f"{short} search   # finds while you type, and opens a note")
+            following.append(f"{short} search   # search as you type and open notes")
         if has("serve"):
             following.append(f"{short} serve --open   # the same in the browser")
     return {
         "next": [*following, f"{short} list --limit 10", f"{short} doctor"],
         "agents_md": AGENTS.format(program=short),
-        "crontab": cron.replace("%", r"\%"),  # cron makes a line break of a bare %
+        "crontab": cron.replace("%", r"\%"),  # cron turns a bare % into a line break
     }
 
 
 def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
-    """Return the options without which the next run might use another memory."""
+    """Return the options that the next commands need to use the same memory."""
     options = []
     file = args.config or os.environ.get(CONFIG)
     if file:
@@ -419,9 +418,9 @@ def _show_found(
 ) -> None:
     with output() as stream:
         top = harmless(_short(os.path.abspath(folder)))
-        print(f"Looked into {top}, and for sessions into the home.", file=stream)
+        print(f"Searched {top}, and the home for sessions.", file=stream)
         for place in places:
-            state = "; in the memory"
+            state = "; already ingested"
             if place in new:
                 state = ""
             if place.collection and place.kind != SESSIONS:
@@ -438,7 +437,7 @@ def _show_found(
 
 
 def _left_out(places: Sequence[Place]) -> str:
-    """Return one line about what was left out."""
+    """Return one line about the places that were left out."""
     names = [f"{os.path.basename(place.path)} ({_files([place])})" for place in places[:NAMED]]
     if len(places) > NAMED:
         names.append(f"{len(places) - NAMED:,} more places ({_files(places[NAMED:])})")
@@ -446,14 +445,14 @@ def _left_out(places: Sequence[Place]) -> str:
 
 
 def _unknown_sessions(paths: Sequence[str]) -> str:
-    """Return one line about transcripts that do not say where their session began."""
+    """Return one line about transcripts that do not record where their session began."""
     names = [os.path.basename(path) for path in paths[:NAMED]]
     if len(paths) > NAMED:
         names.append(f"{len(paths) - NAMED:,} more")
-    do_not_say = plural(len(paths), "transcript does not say", "transcripts do not say")
+    do_not_say = plural(len(paths), "transcript does not record", "transcripts do not record")
     return (
-        f"left out: {', '.join(names)}; {do_not_say} in which folder the session began; "
-        "`hybrid-memory ingest --path FILE` takes in one of them"
+        f"left out: {', '.join(names)}; {do_not_say} the folder in which the session began; "
+        "ingest one with `hybrid-memory ingest --path FILE`"
     )
 
 
@@ -478,15 +477,15 @@ def _what_was_not_done(
 ) -> Iterator[str]:
     if all(place.kind == SESSIONS for place in places):
         yield (
-            f"there is no markdown in {args.dir}; other files are taken in as in "
+            f"there is no markdown in {args.dir}; for other files, run for example "
             '`hybrid-memory ingest --path DIR --pattern "*.txt"`'
         )
     elif not new:
-        yield "all of it is in the memory already; `hybrid-memory update` takes in what has changed"
+        yield "everything is already ingested; run `hybrid-memory update` to read changed files"
     if any(place.kind != SESSIONS for place in rest):
-        yield "nothing was changed; --yes takes in the notes without a question"
+        yield "nothing was changed; use --yes to ingest the notes without a question"
     elif rest and not args.sessions:
-        yield "session transcripts are private and were left out; --sessions takes them in"
+        yield "session transcripts are private and were left out; use --sessions to ingest them"
 
 
 def _files(places: Iterable[Place]) -> str:
@@ -502,7 +501,7 @@ def _bytes(size: int) -> str:
 
 
 def _short(path: str) -> str:
-    """Return the path with ~ for the home."""
+    """Abbreviate the home in a path to ~."""
     home = os.path.join(os.path.expanduser("~"), "")
     if path.startswith(home):
         return "~/" + path.removeprefix(home)
@@ -511,15 +510,15 @@ def _short(path: str) -> str:
 
 FILE = os.path.join(".claude", "settings.json")
 EVENT = "UserPromptSubmit"
-END = " recall 2>/dev/null || true"  # an exit status other than 0 would keep the prompt back
+END = " recall 2>/dev/null || true"  # a non-zero exit status would block the prompt
 SECONDS = 5
 
 
 def write_hook(folder: str, command: list[str]) -> dict[str, Any]:
-    """Add the hook to the settings of a project, in place of one that was written before.
+    """Add the hook to the settings of a project, replacing an earlier one.
 
-    `command` are the words that start the program. Return the `path` and what was `written`. Raises
-    HybridMemoryError for settings that cannot be read or written.
+    `command` starts the program, as a list of words. Return the `path` of the settings and the part
+    that was `written`. Raises HybridMemoryError for settings that cannot be read or written.
     """
     path = os.path.join(os.path.abspath(folder), FILE)
     settings = _without_hook(_read(path))
@@ -530,8 +529,9 @@ def write_hook(folder: str, command: list[str]) -> dict[str, Any]:
 
 
 def remove_hook(folder: str) -> dict[str, Any]:
-    """Take the hook out of the settings of a project. Return the `path`, and whether it was
-    `removed`. Raises HybridMemoryError for settings that cannot be read or written.
+    """Remove the hook from the settings of a project. Return the `path` of the settings, and
+    whether the hook was there and `removed`. Raises HybridMemoryError for settings that cannot be
+    read or written.
     """
     path = os.path.join(os.path.abspath(folder), FILE)
     before = _read(path)
@@ -543,7 +543,7 @@ def remove_hook(folder: str) -> dict[str, Any]:
 
 
 def _without_hook(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without our hook, and without lists that it leaves empty."""
+    """Return the settings without our hook and without the lists that become empty."""
     try:
         entries = settings["hooks"][EVENT]
         kept = [entry for entry in entries if not _is_ours(entry)]
@@ -573,12 +573,12 @@ def _read(path: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise HybridMemoryError(f"cannot read {path}: {error}; nothing was changed") from error
     if not isinstance(settings, dict):
-        raise HybridMemoryError(f"{path} has no settings in it; nothing was changed")
+        raise HybridMemoryError(f"{path} is not a JSON object; nothing was changed")
     return settings
 
 
 def _write(path: str, settings: dict[str, Any]) -> None:
-    """Write the settings at once, so that no reader finds half of them."""
+    """Replace the settings atomically."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(f"{path}.new", "w", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""The command `note`: adds a line to today's note of a workspace, and takes it in.
+"""The command `note`: append a line to today's note of a workspace and ingest the note.
 
-What an agent writes is then a file that people can read and change. In a vault of Obsidian whose daily
-notes have settings, it is the note that Obsidian itself would open today.
+An agent thus writes to a file that people can read and edit. In an Obsidian vault with settings for
+daily notes, this is the note that Obsidian would open today.
 """
 
 import os
@@ -25,43 +25,43 @@ if TYPE_CHECKING:
 
 FOLDER = "memory"
 DAILY_NOTES = "daily-notes.json"
-FORMAT = "YYYY-MM-DD"  # Obsidian's own, where no other is set
-LOOKED_AT = 60  # days before today, whose notes tell the language of the names
+FORMAT = "YYYY-MM-DD"  # Obsidian's default
+LOOKED_AT = 60  # days, today included, whose notes are checked for the language of their names
 LARGEST_TEMPLATE = 1_000_000  # bytes
-# The days of a week and the months of a year, as the format of a date writes them in full
+# Full names of the days of the week, then of the months
 NAMES = {
-    "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May "
-    "June July August September October November December",
-    "de": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag Januar Februar März April Mai "
-    "Juni Juli August September Oktober November Dezember",
+    "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April "
+    "May June July August September October November December",
+    "de": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag Januar Februar März April "
+    "Mai Juni Juli August September Oktober November Dezember",
     "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai "
     "juin juillet août septembre octobre novembre décembre",
     "es": "lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo "
     "junio julio agosto septiembre octubre noviembre diciembre",
-    "it": "lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio marzo aprile maggio "
-    "giugno luglio agosto settembre ottobre novembre dicembre",
-    "nl": "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari februari maart april mei "
-    "juni juli augustus september oktober november december",
+    "it": "lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio marzo aprile "
+    "maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "nl": "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari februari maart april "
+    "mei juni juli augustus september oktober november december",
     "pt": "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo janeiro "
     "fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
 }
-# What stands for a part of a date in a format of moment.js, which Obsidian uses. What is in brackets is
-# no part, and neither is anything else.
+# Tokens of a moment.js date format, which Obsidian uses. Text in brackets is literal, and so is
+# anything else that is not a token.
 TOKEN = re.compile(
     r"\[([^\[\]]*)\]|YYYY|YY|Q|MMMM|MMM|MM|M|DDDD|DDD|DD|Do|D|dddd|ddd|dd|d|E|GGGG|gggg|WW|W|ww|w"
     r"|HH|H|hh|h|mm|m|ss|s|A|a"
 )
-FIELD = re.compile(r"\{\{\s*(date|time|title)\s*(?::([^{}]*))?\}\}")  # of a template
+FIELD = re.compile(r"\{\{\s*(date|time|title)\s*(?::([^{}]*))?\}\}")  # in a template
 
 
 def note_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] TEXT ..."
-    parser.add_argument("words", nargs="+", metavar="TEXT", help="what to note")
+    parser.add_argument("words", nargs="+", metavar="TEXT", help="the text of the note")
     parser.add_argument(
         "--dir",
         metavar="DIR",
-        help="the workspace or vault (default: that of an ingested folder memory, or an ingested vault, "
-        "around or in the working directory)",
+        help="the workspace or vault (default: the one around the working directory, or the "
+        "only ingested one)",
     )
     examples(parser, 'note "SSH on atlas listens on port 2222 now."', 'note --dir ~/work "Done."')
 
@@ -75,12 +75,12 @@ def run_note(args: Namespace) -> int:
 
 
 def write_note(store: "HybridStore", text: str, workspace: str | None = None) -> dict[str, Any]:
-    """Add a line to today's note, memory/YYYY-MM-DD.md of a workspace or the daily note of a vault, and
-    take the note in.
+    """Append a line to today's note and ingest the note: memory/YYYY-MM-DD.md in a workspace, or
+    the daily note of a vault.
 
-    Return the `path`, the first `line` that was added (counted from 1), the `citation`, which is
-    None if the note could not be taken in, and `warnings`. Raises SourceError if there is no
-    workspace, or the file cannot be written.
+    Return the `path`, the first added `line` (counted from 1), the `citation` (None if the note
+    could not be ingested) and `warnings`. Raises SourceError if there is no workspace or the file
+    cannot be written.
     """
     if not text.strip():
         raise SourceError("the note is empty")
@@ -102,8 +102,8 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
         else:
             report = Ingest(store, incremental=True).run([folder])
             warnings = [*report.error_lines(), *report.warning_lines()]
-    except HybridMemoryError as error:  # who reads only that there was one notes it again
-        warnings = [f"{path} has the note, but it could not be taken in: {error}"]
+    except HybridMemoryError as error:  # a bare error would make an agent write the note again
+        warnings = [f"the note was written to {path}, but could not be ingested: {error}"]
     doc_id = store.storage.catalog.by_path(path, path)
     place = None
     if doc_id:
@@ -112,7 +112,9 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
 
 
 class Vault(NamedTuple):
-    """A vault whose daily notes have settings: the folder, the format of the names, and the template."""
+    """A vault with settings for daily notes: their folder, the format of their names, and the
+    template.
+    """
 
     path: str
     folder: str
@@ -120,8 +122,10 @@ class Vault(NamedTuple):
     template: str  # relative to the vault; "" if there is none
 
     def note(self, now: datetime) -> str:
-        """Return the path of today's note. Names of days and months are in the language of the last
-        notes, as far as that can be told. Raises SourceError for a path out of the vault.
+        """Return the path of today's note. Raises SourceError for a path outside the vault.
+
+        Names of days and months are in the language of the most recent notes, or in English if
+        these do not determine one language.
         """
         for back in range(LOOKED_AT):
             day = now - timedelta(back)
@@ -135,12 +139,13 @@ class Vault(NamedTuple):
         path = os.path.normpath(os.path.join(self.folder, f"{name.removesuffix('.md')}.md"))
         if not is_in(path, self.path):
             raise SourceError(
-                f"the daily notes of {self.path} are not in it; see its {DAILY_NOTES}"
+                f"the daily notes of {self.path} would be outside the vault; "
+                f"check .obsidian/{DAILY_NOTES}"
             )
         return path
 
     def beginning(self, path: str, now: datetime) -> str:
-        """Return what a new note begins with: the template, filled in as Obsidian does it."""
+        """Return the initial text of a new note: the template, filled in as Obsidian does."""
         if not self.template:
             return ""
         template = os.path.join(self.path, f"{self.template.removesuffix('.md')}.md")
@@ -163,7 +168,7 @@ class Vault(NamedTuple):
 
 
 def vault_at(path: str) -> Vault | None:
-    """Return the vault in a folder, if its daily notes have settings."""
+    """Return the vault at this folder; None if it is not a vault with settings for daily notes."""
     if not os.path.isfile(os.path.join(path, ".obsidian", DAILY_NOTES)):
         return None
     settings = vault_settings(path, DAILY_NOTES)
@@ -173,7 +178,7 @@ def vault_at(path: str) -> Vault | None:
 
 
 def formatted(form: str, day: datetime, language: str = "en") -> str:
-    """Return a day in a format of moment.js; short names are English in every language.
+    """Format a day in moment.js format. Short names are English in every language.
 
     'YYYY/MM/YYYY-MM-DD dddd' -> '2026/11/2026-11-24 Tuesday'
     """
@@ -227,10 +232,10 @@ def formatted(form: str, day: datetime, language: str = "en") -> str:
 
 
 def _folder(sources: list[str], workspace: str | None) -> str | Vault:
-    """Return the folder of daily notes, or the vault that has them. Raises SourceError."""
+    """Return the folder of the daily notes, or the vault that defines it. Raises SourceError."""
     here = real_path(workspace or ".")
     if workspace is not None and not os.path.isdir(here):
-        raise SourceError(f"{here} is not a folder; make it first, or name another one with --dir")
+        raise SourceError(f"{here} is not a folder; create it, or choose another one with --dir")
     below = os.path.join(here, FOLDER)
     vault = vault_at(here)
     if vault:
@@ -244,20 +249,21 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
         for folder in folders
         if is_in(here, folder if vaults[folder] else os.path.dirname(folder))
     ]
-    # From anywhere: the folder that is for such notes, before a vault
+    # The working directory does not decide: prefer folders of notes to vaults
     others = [folder for folder in folders if not vaults[folder]] or folders
     if around or len(others) == 1:
         nearest = max(around or others, key=len)
         return vaults[nearest] or nearest
     raise SourceError(
-        f"there is no folder {FOLDER} in {here}, and not one alone, or one vault, is ingested; "
-        "name the workspace: `hybrid-memory note --dir DIR TEXT`"
+        f"cannot decide where to write: {here} has no folder {FOLDER}, and not exactly one such "
+        "folder or vault is ingested; name the workspace: `hybrid-memory note --dir DIR TEXT`"
     )
 
 
 def _append(path: str, text: str, beginning: str, now: datetime) -> tuple[int, int]:
-    """Add an item to a list at the end of a file, which is made with a beginning if there is none. Return
-    its first and last line. Raises SourceError.
+    """Append a list item to a file and return its first and last line. Raises SourceError.
+
+    A missing or empty file is created with `beginning`.
     """
     item = f"- {now:%H:%M} " + "\n  ".join(text.splitlines())
     try:

@@ -1,4 +1,4 @@
-"""The command `watch`: keep a memory current while files change."""
+"""The command `watch`: update a memory while files change."""
 
 import os
 import signal
@@ -17,12 +17,12 @@ from ..sync.refresh import refresh
 from ..sync.report import Report
 from .environment import missing_package
 
-DEBOUNCE = 1500  # milliseconds without a further change until a change is taken in
-# The same where somebody may stop it: only then does it look whether that has happened
+DEBOUNCE = 1500  # milliseconds without a change before an update starts
+# The same for a watch with a stop event, which is only checked between these steps
 DEBOUNCE_STOPPED = 400
-LONGEST = 10_000  # milliseconds for which changes may put that off
-LOOK = 2000  # milliseconds between two looks for changes that come without an event
-ROUND = 60.0  # seconds between two rounds without any event
+LONGEST = 10_000  # milliseconds that further changes can delay an update
+LOOK = 2000  # milliseconds between two checks for changes that raise no event
+ROUND = 60.0  # seconds between two updates without any event
 WATCH_EMBED_SECONDS = 30.0
 
 
@@ -32,7 +32,7 @@ def watch_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="watch only this ingested folder or file; may be repeated",
+        help="watch only this ingested folder or file (repeatable)",
     )
     examples(parser, "watch", "watch --path ~/notes")
 
@@ -45,25 +45,26 @@ def run_watch(args: Namespace) -> int:
         problems = report.warning_lines()
         tell(*(problem for problem in problems if problem not in told))
         told.clear()
-        told.update(problems)  # a problem that goes on is told once
+        told.update(problems)  # report a persistent problem only once
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), open_store(args) as store:
         watch = Watch(store, args.path, tell_of)
-        advise(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
+        advise(args, f"watching {', '.join(watch.paths)}; press Ctrl-C to stop")
         watch.run()
     return 0
 
 
 class Watch:
-    """A watch over what was ingested: the operating system tells of changes, `refresh` does the rest.
+    """Watches ingested folders and files: the operating system reports changes, `refresh` updates
+    the store.
 
-    Some changes come without an event and are looked for now and then: single files (editors put
-    another file in their place), sessions that have become quiet, chunks that wait for a server,
-    folders that come back.
+    Some changes raise no event and are checked for periodically: single files (editors replace
+    them), sessions that have become quiet, chunks that wait for an embedding server, and folders
+    that reappear.
 
-    `paths` are some of what was ingested, empty for all. `on_report` gets the report of each
-    update.
+    `paths` selects ingested folders and files; empty means all. `on_report` receives the report of
+    each update. The watch ends when `stop` is set.
 
     Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
     """
@@ -89,11 +90,12 @@ class Watch:
         ingested = {source.path for source in self._sources()}
         if unknown := self._only - ingested:
             raise SourceError(
-                f"{min(unknown)} was never ingested; once `hybrid-memory ingest --path {min(unknown)}`"
+                f"{min(unknown)} was never ingested; "
+                f"run `hybrid-memory ingest --path {min(unknown)}` once"
             )
         if not ingested:
             raise SourceError(
-                "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to watch"
+                "nothing to watch: no folder was ingested; run `hybrid-memory ingest --path DIR`"
             )
 
     @property
@@ -101,10 +103,10 @@ class Watch:
         return sorted({source.path for source in self._sources()})
 
     def run(self) -> None:
-        """Take in changes until a KeyboardInterrupt, or until `stop` is set."""
+        """Update the store on changes, until a KeyboardInterrupt or until `stop` is set."""
         while not (self._stop and self._stop.is_set()):
             folders = self._folders()
-            due = True  # for what happened while nobody watched
+            due = True  # files may have changed before the watch started
             seen = self._files()
             last = 0.0
             for changes in self._events(folders):
@@ -122,8 +124,9 @@ class Watch:
                     break
 
     def _events(self, folders: set[str]) -> Iterator[object]:
-        """Yield what changed, or nothing, every now and then; first once before and once after the
-        system begins to watch.
+        """Yield sets of changes, and falsy values at intervals without any.
+
+        The first two values are truthy: one before and one after the system starts watching.
         """
         try:
             changes = self._watch(
@@ -140,14 +143,14 @@ class Watch:
             yield "before"
             for number, changed in enumerate(changes):
                 yield changed or number == 0
-        except FileNotFoundError:  # gone just now
+        except FileNotFoundError:  # a folder was just deleted
             return
         except (OSError, RuntimeError) as error:
             raise SourceError(f"cannot watch {', '.join(sorted(folders))}: {error}") from error
 
     def _take_in(self) -> bool:
-        """Refresh the store. Gives False if the database could not be written or reached, so that
-        it is tried again.
+        """Refresh the store. Return False if the database could not be written or reached; the
+        update is then tried again.
         """
         report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._only)
         try:
@@ -163,7 +166,7 @@ class Watch:
         return report.is_complete
 
     def _sources(self) -> list[Source]:
-        """Return what is watched: while a server is down, what it was before."""
+        """Return the watched sources; while the database server is down, the last known ones."""
         try:
             with self._store.storage.guarded():
                 self._known = self._store.storage.sources.all()

@@ -73,7 +73,7 @@ def special(kind: str) -> Callable[[Path], str]:
     return make
 
 
-OUTSIDE, FORM = "not below a folder", "no line has the form"
+OUTSIDE, FORM = "not in a folder", "it has no line in the format"
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a system file": (lambda home: "/etc/passwd", OUTSIDE),
     "a device": (lambda home: "/dev/zero", OUTSIDE),

@@ -30,8 +30,8 @@ SAID = (
 
 
 LEFT_OUT = (
-    "left out: README.md (1 file), src (1 file); beside an agent's notes, only memory, notes, vaults and the files "
-    "of an agent are taken in; `hybrid-memory ingest --path PATH` takes in any other"
+    "left out: README.md (1 file), src (1 file); beside agent notes, only vaults, agent files and folders memory "
+    "and notes are ingested; `hybrid-memory ingest --path PATH` adds any other"
 )
 
 
@@ -103,7 +103,7 @@ def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(
         "sessions": ("sessions", 1, False, False),
     }
     assert done.stderr.splitlines() == [
-        "hybrid-memory: nothing was changed; --yes takes in the notes without a question",
+        "hybrid-memory: nothing was changed; use --yes to ingest the notes without a question",
         f"hybrid-memory: {LEFT_OUT}",
     ]
     rest = [(os.path.basename(p["path"]), p["files"]) for p in json.loads(done.stdout)["left_out"]]
@@ -118,7 +118,8 @@ def test_yes_takes_in_the_notes_but_no_sessions(run: Run, workspace: Path) -> No
         "AGENTS.md": True, "MEMORY.md": True, "memory": True, "notes": True, "sessions": False,
     }  # fmt: skip
     assert (
-        "session transcripts are private and were left out; --sessions takes them in" in done.stderr
+        "session transcripts are private and were left out; use --sessions to ingest them"
+        in done.stderr
     )
     ids = [document["doc_id"] for document in answer(run("list"))["documents"]]
     assert sorted(ids) == ["AGENTS.md", "MEMORY.md", "memory/2026-01-05.md", "notes/deep/a.md"]
@@ -143,7 +144,7 @@ def test_a_second_run_says_what_is_in_and_reads_nothing(run: Run, workspace: Pat
         first["crontab"],
     )
     assert done.stderr.splitlines() == [
-        "hybrid-memory: all of it is in the memory already; `hybrid-memory update` takes in what has changed",
+        "hybrid-memory: everything is already ingested; run `hybrid-memory update` to read changed files",
         f"hybrid-memory: {LEFT_OUT}",
     ]
 
@@ -161,16 +162,16 @@ def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
 ) -> None:
     status, seen = typed(environ, "n\n", "init", str(workspace))
     assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
-    assert "Take in 4 files? [Y/n]" in seen
+    assert "Ingest 4 files? [Y/n]" in seen
     assert "of sessions" not in seen
     status, seen = typed(environ, "\n\n", "init", str(workspace))  # what Enter means
     assert status == 0
-    assert "Take in 1 file of sessions, too? Secrets that are recognised are masked. [y/N]" in seen
+    assert "Also ingest 1 file of sessions? Recognised secrets are masked. [y/N]" in seen
     assert {p["path"]: p["in_memory"] for p in answer(run("init", str(workspace)))["found"]}[
         f"{environ['HOME']}/.openclaw/agents/main/sessions"
     ] is False
     status, seen = typed(environ, "y\n", "init", str(workspace))
-    assert (status, "Take in 4 files" in seen) == (0, False)
+    assert (status, "Ingest 4 files" in seen) == (0, False)
     assert answer(run("stats"))["doc_count"] == 5
 
 
@@ -361,7 +362,7 @@ def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(
     workspace: Path, environ: dict[str, str]
 ) -> None:
     _, seen = typed(environ, "n\n", "init", str(workspace))
-    assert "Left out: beside an agent's notes" in seen
+    assert "Left out: beside agent notes" in seen
     assert re.search(r"/src  \(1 file, \d+ bytes\)", seen)
 
 
@@ -388,9 +389,7 @@ def test_a_person_is_told_of_the_picker_and_the_page(
 ) -> None:
     seen = in_terminal(environ, "init", str(workspace), "--yes")
     lines = [line.strip() for line in seen.splitlines()]
-    assert any(
-        line.endswith(" search   # finds while you type, and opens a note") for line in lines
-    )
+    assert any(line.endswith(" search   # search as you type and open notes") for line in lines)
     assert any(line.endswith(" serve --open   # the same in the browser") for line in lines)
     assert "serve" not in json.dumps(answer(run("init", str(workspace), "--yes"))["next"])
 

@@ -71,7 +71,7 @@ def test_what_was_written_but_not_taken_in_is_told_and_not_lost(
     told = answer(done)
     assert told["citation"] is None
     assert Path(told["path"]).read_text().endswith("The boat is blue.\n")
-    assert f"{told['path']} has the note, but it could not be taken in: " in done.stderr
+    assert f"the note was written to {told['path']}, but could not be ingested: " in done.stderr
 
 
 @pytest.fixture

@@ -105,8 +105,8 @@ def test_transcripts_that_name_no_folder_are_left_out_counted_and_named(
     assert said(run) == {"walnut"}
     assert answer(done)["unknown_sessions"] == [str(folder / "nowhere.jsonl")]
     assert (
-        "hybrid-memory: left out: nowhere.jsonl; 1 transcript does not say in which folder the "
-        "session began; `hybrid-memory ingest --path FILE` takes in one of them"
+        "hybrid-memory: left out: nowhere.jsonl; 1 transcript does not record the folder in which "
+        "the session began; ingest one with `hybrid-memory ingest --path FILE`"
     ) in done.stderr.splitlines()
     assert answer(run("update"))["skipped_by"]["unknown workspace"] == 1
     assert "1 unknown workspace (nowhere.jsonl)" in run("doctor").stdout

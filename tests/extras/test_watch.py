@@ -184,7 +184,7 @@ def test_folder_that_goes_and_comes_back(
     [
         (
             ("--path", "elsewhere"),
-            "elsewhere was never ingested; once `hybrid-memory ingest --path",
+            "elsewhere was never ingested; run `hybrid-memory ingest --path",
         ),
         (("--db", "missing.db"), "no database at"),
     ],
@@ -197,7 +197,7 @@ def test_what_was_never_ingested_cannot_be_watched(
     assert done.returncode == 1
     assert message in done.stderr
     run("delete", "--path", str(folder))
-    assert "nothing was ingested yet" in run("watch").stderr
+    assert "nothing to watch" in run("watch").stderr
 
 
 def test_missing_package_is_named_with_the_command_that_installs_it(

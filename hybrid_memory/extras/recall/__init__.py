@@ -1,1 +1,1 @@
-"""What agents' hooks call: recall on every prompt, news at the start, transcripts taken in."""
+"""Agent hooks: recall on every prompt, news at the start of a session, ingest of transcripts."""

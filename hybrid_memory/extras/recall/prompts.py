@@ -1,12 +1,12 @@
-"""What a prompt asks of a memory: whether to look at all, by which words, and how surely the passages
-found bear on it.
+"""Relevance of a memory to a prompt: whether to search, for which words, and how likely the
+passages found are relevant.
 
-Most prompts to a coding agent are about the code in front of it. Their words (test, function, fix)
-stand in many notes, too, and tell nothing there: they do not make a passage surer. An order (fix it)
-is seldom a question for the notes, and an identifier that no note has speaks of the code at hand. A
-question about the world (what is the capital of Peru?) is told by a name that the notes do not know,
-one about the notes by words such as "my" and "we". The more chunks a memory has, the nearer is the
-nearest of them to any prompt.
+Most prompts to a coding agent are about the code in front of it. Their technical words (test,
+function, fix) are also frequent in notes and carry no information: they do not raise the relevance.
+An order (fix it) is rarely a question for the notes, and an identifier that no note contains
+suggests code. A name that no note contains suggests a question about the world (what is the capital
+of Peru?); words such as "my" and "we" suggest one about the notes. The more chunks a memory has,
+the closer the nearest of them is to any prompt, so the number of chunks counts against relevance.
 """
 
 import re
@@ -20,22 +20,22 @@ from ...text.query import Query
 if TYPE_CHECKING:
     from ...store import HybridStore
 
-SHORTEST = 10  # characters of a prompt that is looked at
-MOST_WORDS = 24  # of a prompt that is searched for as it stands
-END = 300  # characters of a longer one that are read at its beginning, and at its end
-TELLING_WORDS = 12  # that stand for a longer one
-# What speaks for the passages and against them: by logistic regression on the judged questions of five
-# memories of 70 to 30,000 chunks, and on prompts about code and the world asked of each; then rounded
+SHORTEST = 10  # characters of a prompt worth searching for
+MOST_WORDS = 24  # of a prompt that is searched for verbatim
+END = 300  # characters read at the beginning and at the end of a longer prompt
+TELLING_WORDS = 12  # rarest words searched for in place of a longer prompt
+# Weights for and against relevance: by logistic regression on the judged questions of five memories
+# of 70 to 30,000 chunks, and on prompts about code and about the world for each; then rounded
 NEAREST = 9  # times the nearness of the nearest passage
-WORDS = 6  # if MOST_TELLING telling words stand in one passage
+WORDS = 6  # if one passage contains MOST_TELLING non-technical words; proportionally less for fewer
 MOST_TELLING = 4
-PERSONAL = 3  # times the share of words that are none of work, if one is such as "my"
+PERSONAL = 3  # times the share of non-technical words, in a prompt with a word such as "my"
 ORDER = -4
-FOREIGN = -4  # names that no chunk has
-CODE = -1  # each identifier that no chunk has, up to MOST_CODE
+FOREIGN = -4  # a prompt with names that no chunk contains
+CODE = -1  # for each identifier that no chunk contains, up to MOST_CODE
 MOST_CODE = 2
-CHUNKS = -1.4  # each time that the memory is ten times larger
-BARE = 3  # a prompt of up to BARE_WORDS words, all of which stand in one passage
+CHUNKS = -1.4  # for each factor of ten in the number of chunks
+BARE = 3  # a prompt of up to BARE_WORDS words that all occur in one passage
 BARE_WORDS = 3
 START = -0.8
 NAME = re.compile(r"(?<![.!?:\n])[ ]['\"(]?([A-Z][a-z]{2,})")  # not at the beginning of a sentence
@@ -45,73 +45,77 @@ PERSONAL_WORDS = frozenset(
 )
 POSSESSIVE = frozenset({"our", "my", "his", "her"})
 DAYS = frozenset(
-    """January February March April June July August September October November December Monday Tuesday
-    Wednesday Thursday Friday Saturday Sunday""".split()
+    """January February March April June July August September October November December Monday
+    Tuesday Wednesday Thursday Friday Saturday Sunday""".split()
 )
 POLITE = frozenset(
     "please now can could you would let let's just then also and ok okay yes we".split()
 )
 ORDERS = frozenset(
-    """add align apply bring build bump catch center change check clean commit compare compute continue
-    convert create cut debug deduplicate delete deploy disable document draw enable encode explain expose
-    extract fetch fix format generate give go handle hide implement import improve increase inject inline
-    install lower make merge migrate mock move no open optimise optimize parse pin pull push put rebase
-    refactor reduce reformat remove rename render reorder replace reset resolve reuse revert review rewrite
-    roll run sanitize set shorten show simplify skip sort split squash stop stream strip swap trim try turn
-    undo unify update upgrade use validate wrap write yes""".split()
+    """add align apply bring build bump catch center change check clean commit compare compute
+    continue convert create cut debug deduplicate delete deploy disable document draw enable
+    encode explain expose extract fetch fix format generate give go handle hide implement import
+    improve increase inject inline install lower make merge migrate mock move no open optimise
+    optimize parse pin pull push put rebase refactor reduce reformat remove rename render reorder
+    replace reset resolve reuse revert review rewrite roll run sanitize set shorten show simplify
+    skip sort split squash stop stream strip swap trim try turn undo unify update upgrade use
+    validate wrap write yes""".split()
 )
-LEAST_NUMBER = 3  # digits of a number that tells something
-FAULTS = ("error", "exception")  # what names of faults end with: TypeError
+LEAST_NUMBER = 3  # digits of a number that carries information
+FAULTS = ("error", "exception")  # endings of names of errors: TypeError
 SLASH_COMMAND = re.compile(r"/[\w:.-]+(?:\s|\Z)")
 
-# Words of ordinary work on code, in any form: "tests" and "testing" are "test".
+# Technical words of ordinary work on code, in any form: "tests" and "testing" are "test".
 WORK_WORDS = """
-add align animation api append apply argument array assert async attribute await background bar boolean
-bottom branch browser bug build bump bundle button cache call callback catch center check class clean
-click clone close code color colour column command comment commit compile compiler component compute
-condition config configure console constant constructor continue convert copy correct count coverage
-crash create css cursor data debug declare default define delete dependency deploy deprecated diff
-directory docstring document documentation dropdown duplicate edit element email empty endpoint enum
-error example exception execute explain export expression extend extract fail failing failure fast
-feature fetch field file fill filter find fix fixture flag float folder font footer format forward
-framework frontend function generate generic global handle handler hard header helper hook hover icon
-implement import improve include indentation index inherit initialise initialize inline input insert
-instance integer integration interface issue iterate iterator javascript json key label layout left
-length library line link lint linter list load local log logging loop main make map margin match memory
-merge message method middleware migrate migration missing mock modal mode module move name navbar nested
-null number object old open operator optimise optimize option order output overflow package padding page
-pagination parallel parameter parse parser pass path pattern performance placeholder plot pointer port
-print private process program project promise property public pull push python query queue quick raise
-range read readme recursion refactor reference regex release reload remove rename render repeat replace
-repo repository request reset resolve response rest return reuse reverse revert review rewrite right route
-row run rust save schema scope screen script scroll search section segmentation select send serialize
-server service set settings setup shell show sidebar signature simplify size skip slow snapshot sort
-source split stack start state statement static step stop store stream string struct structure style
-submit suite support switch symbol sync syntax table tag target task template test text throw timeout
-toggle token tokenizer tool top trace traceback translate trait try tuple turn two type typescript
+add align animation api append apply argument array assert async attribute await background bar
+boolean bottom branch browser bug build bump bundle button cache call callback catch center check
+class clean click clone close code color colour column command comment commit compile compiler
+component compute condition config configure console constant constructor continue convert copy
+correct count coverage crash create css cursor data debug declare default define delete dependency
+deploy deprecated diff directory docstring document documentation dropdown duplicate edit element
+email empty endpoint enum error example exception execute explain export expression extend extract
+fail failing failure fast feature fetch field file fill filter find fix fixture flag float folder
+font footer format forward framework frontend function generate generic global handle handler hard
+header helper hook hover icon implement import improve include indentation index inherit initialise
+initialize inline input insert instance integer integration interface issue iterate iterator
+javascript json key label layout left length library line link lint linter list load local log
+logging loop main make map margin match memory merge message method middleware migrate migration
+missing mock modal mode module move name navbar nested null number object old open operator optimise
+optimize option order output overflow package padding page pagination parallel parameter parse
+parser pass path pattern performance placeholder plot pointer port print private process program
+project promise property public pull push python query queue quick raise range read readme recursion
+refactor reference regex release reload remove rename render repeat replace repo repository request
+reset resolve response rest return reuse reverse revert review rewrite right route row run rust save
+schema scope screen script scroll search section segmentation select send serialize server service
+set settings setup shell show sidebar signature simplify size skip slow snapshot sort source split
+stack start state statement static step stop store stream string struct structure style submit suite
+support switch symbol sync syntax table tag target task template test text throw timeout toggle
+token tokenizer tool top trace traceback translate trait try tuple turn two type typescript
 undefined undo unit update upgrade upload use user utility valid validate validation value variable
-vector verbose verify version view wait warning website width work worker wrap write wrong
-cargo checkbox checkout cors div docstring eslint flexbox git golang goroutine heap html hydrate kwargs
+vector verbose verify version view wait warning website width work worker wrap write wrong cargo
+checkbox checkout cors div docstring eslint flexbox git golang goroutine heap html hydrate kwargs
 localhost lodash macro mutex mypy npm numpy pandas pip pytest rebase regex regexp segfault semaphore
-sequential socket spinner sql squash stash stdin stdout svg thread tooltip tsx typo vite webpack websocket
-change first last next new good bad one three second third same different like please thing way
+sequential socket spinner sql squash stash stdin stdout svg thread tooltip tsx typo vite webpack
+websocket change first last next new good bad one three second third same different like please
+thing way
 """
 
 
 def is_question_for_memory(prompt: str) -> bool:
-    """Return whether to look: not for a few characters, and not for a command such as /compact."""
+    """Whether to search for a prompt: it has some length and is not a command such as /compact."""
     prompt = prompt.strip()
     return len(prompt) >= SHORTEST and not SLASH_COMMAND.match(prompt)
 
 
 class Reading(NamedTuple):
-    """What a prompt was read as.
+    """The features of a prompt.
 
-    `query` is what to search for, "" if that is nothing. `share` says how much of the prompt this
-    stands for, and `work` how many of its words are words of work, both 0 to 1. `is_foreign` says
-    that the prompt has names, half of which or more are in no chunk, and `is_personal` that it speaks
-    of us. `unknown_code` counts the identifiers that no chunk has, `is_bare` says that the prompt is of
-    a few words, as a name or a number is, and `chunks` counts the chunks of the memory.
+    `query` is the text to search for; "" for nothing. `share` is the share of the prompt's words
+    that any chunk contains, if the query is a selection of them, else 1. `work` is the share of
+    technical words. `is_foreign`: at least half of the names in the prompt are in no chunk.
+    `is_personal`: it has a word such as "my" or "she". `unknown_code` is the number of identifiers
+    that no chunk contains. `is_bare`: it consists of a few words only, as a name or a number does.
+    `chunks` is the number of chunks in the memory.
     """
 
     query: str
@@ -126,12 +130,12 @@ class Reading(NamedTuple):
 
 
 def read(prompt: str, store: "HybridStore") -> Reading:
-    """Return what to search for: the prompt, or the words of a long one that tell most.
+    """Analyse a prompt. The query is the prompt itself, or the rarest words of a long one.
 
-    Who pastes a log asks before or after it. So of a long prompt, the beginning and the end are
-    read, and those of their words that fewest chunks have are taken, in their order. Words of work,
-    numbers, and words that no chunk has find nothing; but if most words are such that no chunk has,
-    the prompt is hardly about the memory.
+    People who paste a log ask before or after it. So only the beginning and the end of a long
+    prompt are read, and their rarest words are searched for, in their order. Technical words,
+    numbers and words that no chunk contains are left out; but if no chunk contains most of the
+    words, the prompt is probably not about the memory.
     """
     prompt = prompt.strip()
     is_short = len(prompt) <= 2 * END
@@ -164,8 +168,8 @@ def read(prompt: str, store: "HybridStore") -> Reading:
 
 
 def telling(words: Iterable[str], counts: Mapping[str, int]) -> tuple[str, float]:
-    """Return the words that fewest chunks have, in their order, and the share of the words that any
-    chunk has.
+    """Return the rarest words in the memory, in their order, and the share of the words that any
+    chunk contains. `counts` maps each word to its number of chunks.
     """
     words = [word for word in words if not word.isdigit()]
     present = [word for word in words if counts[word]]
@@ -175,8 +179,8 @@ def telling(words: Iterable[str], counts: Mapping[str, int]) -> tuple[str, float
 
 
 def has_foreign_names(prompt: str, counts: Mapping[str, int]) -> bool:
-    """Return whether a prompt has names, and half of them or more are in no chunk; `counts` are of
-    its words. A day or a month is no name.
+    """Whether a prompt has names and at least half of them are in no chunk. Days and months are not
+    names. `counts` maps the words of the prompt to their number of chunks.
     """
     names = [name for name in NAME.findall(prompt) if name in counts and name not in DAYS]
     unknown = [name for name in names if not counts[name]]
@@ -184,8 +188,8 @@ def has_foreign_names(prompt: str, counts: Mapping[str, int]) -> bool:
 
 
 def is_personal(prompt: str, is_work: Callable[[str], bool]) -> bool:
-    """Return whether a prompt speaks of somebody by a word such as "my" or "she"; "my loop" is none,
-    as a loop is a word of work.
+    """Whether a prompt has a personal word such as "my" or "she". "My loop" does not count: "loop"
+    is a technical word.
     """
     words = words_of(prompt)
     return any(
@@ -195,13 +199,13 @@ def is_personal(prompt: str, is_work: Callable[[str], bool]) -> bool:
 
 
 def words_of(prompt: str) -> list[str]:
-    """Return the first words of a prompt in lower case, without marks and digits."""
+    """Return the words at the beginning of a prompt in lower case: runs of the letters a to z."""
     return re.findall(r"[a-z]+", prompt[:END].lower())
 
 
 def is_order(prompt: str) -> bool:
-    """Return whether a prompt begins with a verb of work, maybe after a polite word, or has no other
-    words than polite ones.
+    """Whether a prompt begins with a technical verb, perhaps after polite words, or consists of
+    polite words only.
     """
     words = re.findall(r"[\w']+", prompt[:END].lower())
     first = next((word for word in words if word not in POLITE), "go")
@@ -209,7 +213,9 @@ def is_order(prompt: str) -> bool:
 
 
 def unknown_code(text: str, counts: Mapping[str, int]) -> int:
-    """Return how many identifiers of the text have a word that no chunk has; `counts` are of its words."""
+    """Count the identifiers in a text with a word that no chunk contains. `counts` maps the words
+    of the text to their number of chunks.
+    """
     lowered = {word.lower(): count for word, count in counts.items()}
     identifiers = IDENTIFIER.findall(text.replace("\n", " "))
     return sum(
@@ -219,10 +225,10 @@ def unknown_code(text: str, counts: Mapping[str, int]) -> int:
 
 
 def bearing(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
-    """Return how surely the results bear on the prompt, 0 to 1; at 0.5 as much speaks for it as
-    against it. The results must have been asked for with `explain`.
+    """Return the relevance of the results to the prompt: a probability, 0 to 1. The results must
+    come from a search with `explain`.
 
-    In a memory without embeddings, half of the coverage stands for the nearness.
+    In a memory without embeddings, half of the coverage replaces the nearness.
     """
     explained = [result["explain"] for result in results]
     is_work = work_among(word for explanation in explained for word in explanation["terms"])
@@ -252,7 +258,7 @@ def bearing(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
 
 
 def work_among(words: Iterable[str]) -> Callable[[str], bool]:
-    """Return what tells of each of these words whether it is one of work, in any form, or a small number."""
+    """Return a predicate for these words: is one technical, in any form, or a small number?"""
     work_words = WORK_WORDS.split()
     stem_of = stems({*(word.lower() for word in words), *work_words})
     work = {stem_of.get(word, word) for word in work_words}

@@ -1,8 +1,9 @@
-"""The files in which `recall` keeps what it has to remember between two calls.
+"""The state files of `recall`, kept between calls.
 
-Each session has one, with a line for each passage that it was shown. One for each database has the
-time at which a session last began. One has the files that hooks named and that were refused. Only
-their owner can read them. What nothing was added to for a week is removed, but for the times.
+Each session has a file with a line for each passage shown. Each database has a file whose
+modification time is the last start of a session. One more file lists refused transcripts. Only
+the owner can read the files. Files that did not change for a week are removed, except the start
+times.
 """
 
 import json
@@ -14,15 +15,15 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 DAYS_KEPT = 7
-COMPACTED = ""  # stands for a document: so many lines of the session's transcript were compacted
-LAST_START = "last-start"  # what the name of a file begins with that tells when a session began
+COMPACTED = ""  # as document id: the end line is the number of compacted lines in the transcript
+LAST_START = "last-start"  # prefix of the files with the start times of sessions
 REFUSED = "refused"
 REFUSALS_KEPT = 20
-LONGEST_NAME = 300  # characters of what a hook named
+LONGEST_NAME = 300  # characters kept of a refused name
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> str:
-    """Return where the files of sessions are, by the XDG Base Directory Specification 0.8."""
+    """Return the folder of the state files, by the XDG Base Directory Specification 0.8."""
     state = environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -30,9 +31,7 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> str:
 
 
 class Session:
-    """A session by its id, which may be any text, and its transcript. Without an id, nothing is
-    remembered.
-    """
+    """A session, by its id (any text), and its transcript. Nothing is stored for an empty id."""
 
     def __init__(self, session_id: str, transcript: str | None = None) -> None:
         self._path = _file("session", session_id) if session_id else ""
@@ -43,7 +42,9 @@ class Session:
         self._compacted = max((end for name, _, end in self._shown if name == COMPACTED), default=0)
 
     def was_shown(self, result: Mapping[str, Any]) -> bool:
-        """Return whether the session was shown any line of this passage, or has said it itself."""
+        """Whether the context of the session has this passage: any of its lines was shown, or it
+        comes from the transcript and was not compacted.
+        """
         if self._transcript and result.get("path") == self._transcript:
             return bool(result["end_line"] > self._compacted)
         return any(
@@ -54,7 +55,7 @@ class Session:
         )
 
     def note(self, results: Iterable[Mapping[str, Any]]) -> None:
-        """Note that these passages are shown now."""
+        """Record that these passages are shown now."""
         if not self._path:
             return
         if not self._shown:
@@ -65,7 +66,9 @@ class Session:
         _append(self._path, "".join(f"{json.dumps(place)}\n" for place in places))
 
     def forget(self) -> None:
-        """Forget what was shown and said: the agent's context no longer has it."""
+        """Forget what was shown, and mark the transcript so far as compacted: the agent's context
+        was cleared.
+        """
         if not self._path:
             return
         with suppress(FileNotFoundError):
@@ -78,8 +81,8 @@ class Session:
 
 
 def last_start(database: str) -> float | None:
-    """Return when a session last began with this database, in seconds since 1970, and note that one
-    begins now; None if none did.
+    """Return when a session with this database last began (seconds since 1970, None if never), and
+    record that one begins now.
     """
     path = _file(LAST_START, database)
     before = None
@@ -91,7 +94,7 @@ def last_start(database: str) -> float | None:
 
 
 def _file(kind: str, name: str) -> str:
-    """Return the path of a file; of a long name, the end tells it from others."""
+    """Return the path of a state file. Long names are cut at the front: their ends differ more."""
     return os.path.join(state_folder(), f"{kind}-{re.sub('[^A-Za-z0-9-]', '-', name)[-120:]}")
 
 
@@ -107,12 +110,11 @@ def _lines(path: str) -> Iterable[tuple[str, int, int]]:
 
 
 def _append(path: str, text: str) -> None:
-    """Add to a file."""
     _write(path, text, os.O_APPEND)
 
 
 def _write(path: str, text: str, flags: int) -> None:
-    """Write to a file that only its owner may read: ids of documents tell something of them."""
+    """Write to a file that only its owner may read: document ids reveal something of the notes."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
     try:
@@ -131,7 +133,7 @@ def _remove_old() -> None:
 
 
 class Refusal(NamedTuple):
-    """A file that a hook named as a transcript and that was not taken in, the last time."""
+    """The last refusal of a file that a hook named as a transcript."""
 
     database: str
     named: str
@@ -140,13 +142,13 @@ class Refusal(NamedTuple):
 
 
 def refusals(database: str) -> list[Refusal]:
-    """Return what was refused for a database in the last week, the latest last."""
+    """Return the refusals of the last week for a database, latest last."""
     oldest = time.time() - DAYS_KEPT * 86400
     return [each for each in _refusals() if each.database == database and each.time >= oldest]
 
 
 def note_refusal(database: str, named: str, reason: str) -> None:
-    """Note that a file was refused now."""
+    """Record that a file was refused now."""
     refusal = Refusal(database, named[:LONGEST_NAME], reason, time.time())
     others = [each for each in _refusals() if each[:2] != refusal[:2]]
     path = os.path.join(state_folder(), REFUSED)

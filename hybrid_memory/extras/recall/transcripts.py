@@ -1,7 +1,7 @@
-"""Decide whether a file that a hook names is the transcript of an agent's session.
+"""Check that a file named by a hook is the transcript of an agent's session.
 
-The name comes from outside, so that it may be that of any file: only what lies below a folder in
-which an agent keeps transcripts, and has the form of one, is taken in.
+The name is untrusted input and could be that of any file. A file is accepted only if it is below a
+folder in which an agent keeps transcripts and has the format of one.
 """
 
 import os
@@ -18,37 +18,37 @@ from ..formats import transcripts
 
 
 class RefusedError(Exception):
-    """Why a file is not taken in."""
+    """Why a file is not ingested."""
 
 
 class Found(NamedTuple):
-    """A transcript, and the folder in which its session began, if it says that."""
+    """A transcript, and the folder in which its session began, if it records that."""
 
     path: str
     workspace: str | None
 
 
 def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Found | None:
-    """Return the transcript that a hook names; None if nothing was written yet.
+    """Return the transcript that a hook names; None if the file is missing or empty.
 
     Raises RefusedError for any other file.
     """
     path = _path(named)
     if not any(is_in(path, folder) for folder in _folders(environ)):
-        raise RefusedError("it is not below a folder in which an agent keeps transcripts")
+        raise RefusedError("it is not in a folder in which an agent keeps transcripts")
     if not os.path.lexists(path):
         return None
     if not os.path.isfile(path):
         raise RefusedError("it is not a regular file")
     if format_of(path) is not transcripts.FORMAT:
-        raise RefusedError("its name is not that of a transcript, *.jsonl")
+        raise RefusedError("its name does not end with .jsonl")
     try:
         with open_regular(path, follow_symlinks=False) as stream:
             if not os.fstat(stream.fileno()).st_size:
                 return None
             if not transcripts.Transcript(stream, SEARCHED_BYTES).has_known_form():
                 raise RefusedError(
-                    f"no line has the form of a session transcript of {transcripts.KNOWN_FORMS}"
+                    f"it has no line in the format of a transcript of {transcripts.KNOWN_FORMS}"
                 )
             stream.seek(0)
             return Found(path, session_folder(stream))
@@ -57,7 +57,7 @@ def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Found 
 
 
 def _path(named: object) -> str:
-    """Return the path without links."""
+    """Return the path with symbolic links resolved."""
     if not isinstance(named, str):
         raise RefusedError("it is not a path")
     try:
@@ -67,8 +67,8 @@ def _path(named: object) -> str:
 
 
 def _folders(environ: Mapping[str, str]) -> list[str]:
-    """Return the folders of all agents: those that variables name, and the usual ones, as the agent
-    may have been started with other variables.
+    """Return the transcript folders of all agents: those set by environment variables, and the
+    default ones, because the agent may have been started with other variables.
     """
     home = os.path.expanduser("~")
     folders = chain(session_folders(home, environ), session_folders(home, {}))
