@@ -1,1 +1,1 @@
-"""The memory as tools of the Model Context Protocol."""
+"""A server of the Model Context Protocol for the memory."""

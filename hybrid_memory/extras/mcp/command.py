@@ -1,4 +1,6 @@
-"""The commands `mcp`, which serves an agent on stdio, and `tools`, which prints what its tools are."""
+"""The commands `mcp`, which serves an agent over stdio, and `tools`, which prints the tool
+definitions.
+"""
 
 import signal
 from argparse import Namespace
@@ -20,7 +22,7 @@ def mcp_options(parser: Parser) -> None:
 
 def run_mcp(args: Namespace) -> int:
     settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a call that runs would hold up the end
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a running call would delay the exit
     tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
@@ -37,9 +39,9 @@ def tools_options(parser: Parser) -> None:
         "--format",
         choices=("openai", "anthropic"),
         default="openai",
-        help="as this API takes tools (default: %(default)s)",
+        help="format of this API (default: %(default)s)",
     )
-    parser.add_argument("--read-only", action="store_true", help="leave out those that write")
+    parser.add_argument("--read-only", action="store_true", help="leave out tools that write")
     examples(parser, "tools --format anthropic", "tools --read-only")
 
 

@@ -1,8 +1,7 @@
-"""What the tools of the Model Context Protocol are called, what they take, and what is said of wrong
-arguments.
+"""The tools of the Model Context Protocol: names, descriptions, arguments and their checks.
 
-An argument has the name of the option of the command line and of the parameter over HTTP. An agent
-reads all of this before every task, so each thing is said once.
+Arguments have the same names as the command-line options and the HTTP parameters. A model reads all
+descriptions before every task, so they are short and do not repeat each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from ...search.result import FLOOR
 from ...storage.filters import FILTERS
 
 MOST_CHARACTERS = 100_000
-BUDGET = 6000  # characters of an answer, some 1,500 tokens
+BUDGET = 6000  # characters of an answer, about 1,500 tokens
 
 Json = dict[str, Any]
 
@@ -23,9 +22,11 @@ LIMIT = {"type": "integer", "minimum": 1}
 
 
 class Tool(NamedTuple):
-    """A tool as a model reads of it. `takes` has the option or the JSON schema of each argument;
-    those of `needs` must be given. `hints` are the protocol's annotations, which call a tool
-    destructive, and not idempotent, unless they say otherwise.
+    """The definition of a tool.
+
+    `about` is its description. `takes` maps each argument to its option or JSON schema, and `needs`
+    lists the required arguments. `hints` are the protocol's annotations; by default a tool counts
+    as destructive and not idempotent.
     """
 
     about: str
@@ -35,11 +36,11 @@ class Tool(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether it changes what is in the memory."""
+        """Whether the tool changes the memory."""
         return "readOnlyHint" not in self.hints
 
     def definition(self, name: str) -> Json:
-        """Return it as the protocol has it."""
+        """Return the definition in the form of the protocol."""
         properties = {argument: schema_of(of) for argument, of in self.takes.items()}
         if name == "memory_list":  # memory_search describes the filters
             for filter_name in OF_FILTERS:
@@ -68,9 +69,9 @@ def schema_of(argument: "Option | Json") -> Json:
     return schema | {"description": argument.about}
 
 
-DEFAULTS = {"budget": BUDGET, "floor": FLOOR}  # the other defaults are the settings
+DEFAULTS = {"budget": BUDGET, "floor": FLOOR}  # the settings give all other defaults
 OF_FILTERS = {option.name: option for option in FILTERS.values()}
-OTHER_NAMES = {  # that are still understood
+OTHER_NAMES = {  # former names and aliases, which are still accepted
     other: option.name
     for field, option in (FILTERS | on_surface(OPTIONS, MCP)).items()
     for other in (field, *option.aliases)
@@ -80,14 +81,15 @@ OF_SEARCH = {option.name: option for option in on_surface(OPTIONS, MCP).values()
 READS = {"readOnlyHint": True}
 TOOLS = {
     "memory_search": Tool(
-        "Find the passages that answer a question, best first. Use it before you answer from what you "
-        "believe. Each stands under its citation, which memory_get reads on from. A faint match is "
-        "hardly ever about the question; judge by the text. Where none reaches the floor, floor 0 "
-        "shows them.",
+        "Find passages that answer a question, best first. Use it before you answer from your own "
+        "knowledge. Each passage has a citation; read its context with memory_get. A faint match "
+        "is probably unrelated; judge by the text. If no passage reaches the floor, floor 0 shows "
+        "the best ones.",
         {
             "query": {
                 "type": "string",
-                "description": "A question in plain words, or exact names: DEC-0054; -word leaves out",
+                "description": "A question in plain words, or exact names: DEC-0054; "
+                "-word excludes",
             },
             **OF_SEARCH,
             **OF_FILTERS,
@@ -96,13 +98,13 @@ TOOLS = {
         READS,
     ),
     "memory_get": Tool(
-        "Read a document, or some of its lines, as its file is now. Use it for what is around a "
-        "passage found.",
+        "Read a document, or some of its lines, from the current file. Use it for the context of a "
+        "passage.",
         {
             "target": {
                 "type": "string",
-                "description": "A citation (memory/a.md#L12-L30), perhaps with more lines, "
-                "an id or path",
+                "description": "A citation (memory/a.md#L12-L30; you may change the lines), "
+                "an id or a path",
             },
             "max_lines": LIMIT | {"maximum": 2000, "default": 200},
             "budget": {
@@ -116,13 +118,13 @@ TOOLS = {
         READS,
     ),
     "memory_store": Tool(
-        "Remember a text that is in no file. Look with memory_search first whether it is there. Where "
-        "you can, write to the notes' own files instead: a search takes them in.",
+        "Store a text that is in no file. First check with memory_search that it is not there yet. "
+        "If you can, write to the note files instead: searches read changed files.",
         {
             "doc_id": {
                 "type": "string",
                 "minLength": 1,
-                "description": "decisions/dec-0054. The same id replaces the text",
+                "description": "For example decisions/dec-0054. Replaces a text with the same id",
             },
             "text": {
                 "type": "string",
@@ -130,28 +132,28 @@ TOOLS = {
             },
             "metadata": {
                 "type": "object",
-                "description": "Replaces what is there; left out, that stays",
+                "description": "Replaces the present metadata; omit it to keep them",
             },
-            "append": {"type": "boolean", "description": "Add to the text that is there"},
+            "append": {"type": "boolean", "description": "Append to the present text"},
         },
         ["doc_id", "text"],
         {},
     ),
     "memory_note": Tool(
-        "Add a dated line to today's note, a file that the user reads, too.",
+        "Append a line with the time to today's note, a file that the user also reads.",
         {"text": {"type": "string", "minLength": 1}},
         ["text"],
         {"destructiveHint": False},
     ),
     "memory_delete": Tool(
-        "Forget a text that memory_store kept. What came from a file goes when the file does.",
+        "Delete a text stored with memory_store. To remove a file's document, delete the file.",
         {"doc_id": {"type": "string"}},
         ["doc_id"],
         {"idempotentHint": True},
     ),
     "memory_list": Tool(
-        "List documents, newest date first, by date and id (a target of memory_get). For a question, "
-        "use memory_search.",
+        "List documents with date and id (a target for memory_get), newest date first. For a "
+        "question, use memory_search.",
         {
             "limit": LIMIT | {"maximum": 1000, "default": 50},
             **OF_FILTERS,
@@ -160,15 +162,15 @@ TOOLS = {
         READS,
     ),
     "memory_update": Tool(
-        "Take in what changed in the ingested folders. A search does this for a moment; use it after "
-        "many changes.",
+        "Read the changed files of the ingested folders. Searches also do this, but only briefly; "
+        "use it after many changes.",
         {},
         [],
         {"destructiveHint": False, "idempotentHint": True},
     ),
     "memory_status": Tool(
-        "Count what the memory holds, and list its collections, tags and metadata keys. Use it if "
-        "searches find less than they should: what is pending is found by words alone.",
+        "Count documents and passages, and list collections, tags and metadata keys. Use it if "
+        "searches find too little: pending passages are found by keyword only.",
         {},
         [],
         READS,
@@ -177,10 +179,10 @@ TOOLS = {
 
 
 def checked(name: str, tool: Tool, arguments: Any) -> Json:
-    """Return a value for each argument that the tool has: what is given, else its default or None.
+    """Return a value for each argument of the tool: the given one, else the default or None.
 
-    Raises QueryError, which names every fault on one line, so that no filter is lost and nothing is
-    done that a caller wanted to try only.
+    Raises QueryError, which names all faults on one line. So no filter is ignored silently, and no
+    call runs with other arguments than the caller meant.
     """
     if not isinstance(arguments, dict):
         raise QueryError("the arguments must be an object")
@@ -203,15 +205,13 @@ def checked(name: str, tool: Tool, arguments: Any) -> Json:
 
 
 def _with_present_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
-    """Return the arguments under their present names. Raises QueryError for one that the tool does
-    not have.
-    """
+    """Return the arguments under their current names. Raises QueryError for an unknown argument."""
     names = list(tool.takes)
     renamed: Json = {}
     for written, value in arguments.items():
         name = written if written in names else OTHER_NAMES.get(written, written)
         if name not in names:
-            names_taken = "it takes none"
+            names_taken = "it takes no arguments"
             if names:
                 names_taken = f"it takes {', '.join(names)}"
             way_out = meant(name, names) or f"; {names_taken}"
@@ -223,7 +223,9 @@ def _with_present_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
 
 
 def _checked_value(argument: "Option | Json", value: Any) -> Any:
-    """Return the value in the type of its option or schema. Raises TypeError or ValueError."""
+    """Check a value and convert it to the type of its option or schema. Raises TypeError or
+    ValueError.
+    """
     if isinstance(argument, Option):
         return _checked_option(argument, value)
     kind = argument["type"]
@@ -233,12 +235,12 @@ def _checked_value(argument: "Option | Json", value: Any) -> Any:
         return _checked_count(argument, value)
     if kind == "boolean":
         return SWITCH.check(value)
-    OF_FILTERS["where"].check(value)  # metadata, which is stored as it is
+    OF_FILTERS["where"].check(value)  # metadata; the value is stored unchanged
     return value
 
 
 def _checked_option(option: Option, value: Any) -> Any:
-    """Models write numbers as text, and one text for a list of texts."""
+    """Check a value; also accept a number as text and a single text for a list, as models write."""
     if isinstance(value, str) and option.repeated and option.kind is TEXT:
         value = [value]
     elif isinstance(value, str) and option.kind.json_type != "string":
