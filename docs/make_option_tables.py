@@ -46,7 +46,7 @@ def listed(name: str) -> str:
     if has_all(parser, add_filters):
         rows.append(("[filters](#filters)", "only some documents, or parts of them"))
     if has_all(parser, add_bounds):
-        rows.append(("[bounds](mcp.md#bounds)", "show only some documents, let no call write"))
+        rows.append(("[bounds](mcp.md#bounds)", "show only some documents, refuse calls that write"))
     about = f"{escaped(COMMANDS[name].about)}\n"
     return f"{about}\n{markdown(rows)}" if rows else about
 

@@ -1,1 +1,1 @@
-"""A page for people and an HTTP API for programs."""
+"""A web page for people and an HTTP API for programs."""

@@ -1,8 +1,8 @@
-"""What a server shows and lets be done, whatever a call asks for: the bounds of `mcp` and `serve`.
+"""The bounds of `mcp` and `serve`: limits to the visible documents and to writing, for all calls.
 
-Bounds are options of the one who starts the server. The arguments of a call can narrow what they
-leave, and never widen it. The options of `serve` stand here, because its help needs none of the
-packages that the server needs.
+Whoever starts the server sets the bounds. The arguments of a call can narrow them further, but
+never widen them. The options of `serve` are also here, so that its help works without the packages
+of the server.
 """
 
 from argparse import ArgumentTypeError
@@ -25,9 +25,7 @@ MOST = 10**9  # documents
 
 
 class Bounds(NamedTuple):
-    """The collection and the glob on ids beyond which there is nothing, and whether nothing may be
-    written.
-    """
+    """Limits of a server: only documents of a collection, only ids that match a glob, read-only."""
 
     collection: str | None = None
     inside: str | None = None
@@ -35,39 +33,39 @@ class Bounds(NamedTuple):
 
     @property
     def hide(self) -> bool:
-        """Whether there are documents that no call may see."""
+        """Whether the bounds can hide documents."""
         return self.collection is not None or self.inside is not None
 
     def filters(self, store: "HybridStore", asked: Filters | None) -> Filters | None:
-        """Return the filters of a call, within the bounds. Raises QueryError for another collection,
-        NotFoundError for a `linked_to` that is out of the bounds.
+        """Restrict the filters of a call to the bounds. Raises QueryError for another collection,
+        NotFoundError for a `linked_to` outside the bounds.
         """
         if not self.hide:
             return asked
         asked = asked or Filters()
         if self.collection is not None and asked.collection not in (None, self.collection):
             raise QueryError(
-                f"there is no collection {asked.collection!r} here; there is {self.collection!r}"
+                f"there is no collection {asked.collection!r} here, only {self.collection!r}"
             )
         linked_to = asked.linked_to
         if linked_to is not None:
             linked_to = self.found(store, linked_to)
         return asked._replace(
             collection=self.collection or asked.collection,
-            within=self.inside or "*",  # so that no message names what is hidden
+            within=self.inside or "*",  # so that no message names hidden documents
             linked_to=linked_to,
         )
 
     def check_shown(self, store: "HybridStore", doc_id: str) -> None:
-        """Raise NotFoundError for a document that is out of the bounds, as for one that is none."""
+        """Raise NotFoundError for a document outside the bounds, as for one that does not exist."""
         if not self.hide:
             return
         if store.storage.catalog.by_id(doc_id) is None or not self.has(store, doc_id):
             raise NotFoundError(f"no document {doc_id!r} in this memory")
 
     def found(self, store: "HybridStore", target: str) -> str:
-        """Return the id of the document that a target means. Raises NotFoundError if it is none
-        within the bounds, and names no other document.
+        """Return the id of the document for a target. Raises NotFoundError if it is not within the
+        bounds; the message names no other document.
         """
         with suppress(QueryError):
             doc_id, _ = find(store.storage, target)
@@ -78,17 +76,17 @@ class Bounds(NamedTuple):
         )
 
     def has(self, store: "HybridStore", doc_id: str) -> bool:
-        """Return whether a document that exists is within the bounds."""
+        """Whether an existing document is within the bounds."""
         collection = store.storage.catalog.entry(doc_id)["collection"]
         return self._is_inside(doc_id) and self._is_of_collection(doc_id, collection)
 
     def check_new(self, doc_id: str) -> None:
-        """Raise SourceError for the id of a text that would be out of the bounds."""
+        """Raise SourceError if a text with this id would be outside the bounds."""
         if not self._is_inside(doc_id) or not self._is_of_collection(doc_id, None):
             example = self.inside
             if self.collection is not None:
-                example = f"{self.collection}/"
-            raise SourceError(f"{doc_id!r} cannot be written here; ids are as {example}")
+                example = f"{self.collection}/*"
+            raise SourceError(f"{doc_id!r} cannot be written here; ids must match {example}")
 
     def _is_of_collection(self, doc_id: str, collection: str | None) -> bool:
         if self.collection is None:
@@ -105,7 +103,7 @@ NO_BOUNDS = Bounds()
 
 
 def counts_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
-    """Return the counts of `stats` for what is within the bounds."""
+    """Return the counts of `stats` for the documents within the bounds."""
     documents = _listed(store, bounds)
     chunks = sum(document["chunks"] for document in documents)
     pending = sum(document["pending"] for document in documents)
@@ -118,7 +116,7 @@ def counts_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
 
 
 def facets_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
-    """Return the facets of what is within the bounds, without tags and newest documents."""
+    """Return the facets of the documents within the bounds, without tags and newest documents."""
     documents = _listed(store, bounds)
     collections: dict[str | None, list[int]] = {}
     months: Counter[str] = Counter()
@@ -156,11 +154,11 @@ def add_bounds(parser: Parser) -> None:
         metavar="GLOB",
         help="show only documents with a matching id: memory/2026-*, or memory",
     )
-    parser.add_argument("--read-only", action="store_true", help="let no call write")
+    parser.add_argument("--read-only", action="store_true", help="refuse calls that write")
 
 
 def bounds_of(args: "Namespace") -> Bounds:
-    """Return the bounds that the command line sets."""
+    """Return the bounds set on the command line."""
     return Bounds(args.collection, args.inside, args.read_only)
 
 
@@ -180,21 +178,21 @@ def serve_options(parser: Parser) -> None:
         type=port,
         default=8377,
         metavar="PORT",
-        help="0: any free one (default: %(default)s)",
+        help="0 for any free port (default: %(default)s)",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="keep the memory up to date while files change, as `watch` does",
+        help="update the memory while files change, like `watch`",
     )
     parser.add_argument(
         "--token",
         nargs="?",
         const="",
         metavar="TOKEN",
-        help="answer only those who know this secret; without TOKEN, one is made and kept "
-        "(default: on 127.0.0.1, answer all)",
+        help="require this secret from clients; without TOKEN, create one and keep it in a file "
+        "(default: no token on 127.0.0.1, else a created one)",
     )
     add_bounds(parser)
     examples(parser, "serve --open", "serve --port 0 --watch")

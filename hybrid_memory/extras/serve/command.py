@@ -1,4 +1,4 @@
-"""The command `serve`: where the server listens, whom it answers and what it prints."""
+"""The command `serve`: set up the server from the command line."""
 
 import os
 import webbrowser
@@ -10,7 +10,7 @@ from threading import Thread
 
 from ..environment import needing
 
-with needing("serve"):  # before the modules below import them, too
+with needing("serve"):  # before the modules below import these packages
     import mcp  # noqa: F401
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
@@ -34,20 +34,18 @@ from .server import Server
 
 
 def run_serve(args: Namespace) -> int:
-    """Serve until the process is told to end, and return its exit status. Raises what `prepared`
-    raises.
-    """
+    """Serve until SIGINT or SIGTERM, and return the exit status. Raises as `prepared` does."""
     server.run(*prepared(args))
     return 0
 
 
 def prepared(args: Namespace) -> tuple[Server, socket]:
-    """Return the server, and the socket on which it listens. Raises ConfigError, or StoreError if
-    there is no database.
+    """Return the server and its listening socket. Raises ConfigError, or StoreError if there is no
+    database.
     """
     settings = arguments.settings(args)
     bounds = bounds_of(args)
-    with open_store(args) as store:  # what is wrong is told now, not at the first request
+    with open_store(args) as store:  # report problems now, not at the first request
         if args.watch:
             Watch(store, [], lambda report: None)
     listener = server.listen(args.host, args.port)
@@ -99,7 +97,7 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> Token | None:
         database = standard_database()
     path = f"{database}.token"
     token = kept(path)
-    tell(f"the token is in {path}")
+    tell(f"the token is stored in {path}")
     return token
 
 
@@ -113,7 +111,7 @@ def _watch(args: Namespace, memory: Memory) -> None:
         with open_store(args) as store:
             Watch(store, [], tell_of, memory.ending).run()
     except HybridMemoryError as error:
-        tell(f"files are no longer watched: {error}")
+        tell(f"the watch of files has stopped: {error}")
 
 
 def _open_browser(url: str) -> None:

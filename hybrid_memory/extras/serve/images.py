@@ -1,9 +1,9 @@
-"""The images that notes show, from the folders that notes were ingested from.
+"""The images shown in notes, served from the ingested folders.
 
-A target is a path as it stands in a note: relative to the note, to its folder, or, as in Obsidian,
-the end of a path anywhere below the folder. Nothing but images below that folder is given, and
-nothing through a symbolic link. What is hidden, what the ingest leaves out and what is out of the
-server's bounds is not there.
+A target is a path as written in a note: relative to the note, relative to the ingested folder, or,
+as in Obsidian, the end of a path anywhere below that folder. Only images below the folder are
+served, and none through a symbolic link. Hidden files, files excluded from the ingest, and files
+outside the server's bounds are not found.
 """
 
 import os
@@ -19,7 +19,7 @@ from ...storage.sqlite.selection import is_inside
 from ...store import HybridStore
 from .bounds import Bounds
 
-# The ending of a file's name -> what a browser is told that it is
+# File extension -> media type
 TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -30,14 +30,14 @@ TYPES = {
     ".bmp": "image/bmp",
     ".svg": "image/svg+xml",
 }
-# An SVG that is opened by itself is a document, which could have scripts.
+# An SVG that is opened in its own tab is a document, which could contain scripts.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 LARGEST = 32 * 1024 * 1024  # bytes
-LISTED = 10.0  # seconds for which a list of the images below a folder is kept
+LISTED = 10.0  # seconds for which the list of images below a folder is cached
 
 
 class Image(NamedTuple):
-    """An image: its bytes, its media type, and what changes when the file does."""
+    """An image. `state` identifies the version of its file."""
 
     data: bytes
     media_type: str
@@ -45,8 +45,8 @@ class Image(NamedTuple):
 
 
 def image_of(store: HybridStore, bounds: Bounds, doc_id: str, target: str) -> Image:
-    """Return the image that a target in a document means. Raises NotFoundError if there is none, or
-    if it may not be shown.
+    """Return the image for a target in a document. Raises NotFoundError if there is none, or if it
+    may not be shown.
     """
     bounds.check_shown(store, doc_id)
     with store.storage.snapshot():
@@ -68,7 +68,7 @@ def image_of(store: HybridStore, bounds: Bounds, doc_id: str, target: str) -> Im
 
 
 def _paths(source: Source, note: str, target: str) -> Iterator[str]:
-    """Yield the paths that a target may mean, the likeliest first."""
+    """Yield the possible paths of a target, likeliest first."""
     relative = target.replace("\\", "/").lstrip("/")
     folder = os.path.dirname(note)
     yield os.path.normpath(os.path.join(folder, relative))
@@ -81,9 +81,7 @@ def _paths(source: Source, note: str, target: str) -> Iterator[str]:
 
 
 def _is_shown(source: Source, bounds: Bounds, path: str) -> bool:
-    """Tell whether a path is below the folder of a source, in nothing that is left out there, and
-    within the bounds.
-    """
+    """Whether a path is below the folder of a source, not excluded there, and within the bounds."""
     if not is_in(path, source.path) or path == source.path:
         return False
     wanted = Wanted(source.path, ("*",), source.exclude)
@@ -97,7 +95,7 @@ def _is_shown(source: Source, bounds: Bounds, path: str) -> bool:
 
 @lru_cache(8)
 def _images_below(top: str, exclude: tuple[str, ...], period: int) -> list[str]:
-    """Return the paths of all images below a folder, as they are during a period."""
+    """Return the paths of all images below a folder. The result is cached for each `period`."""
     wanted = Wanted(top, ("*",), exclude)
     images: list[str] = []
     for folder, folders, names in os.walk(top):
@@ -113,7 +111,7 @@ def _images_below(top: str, exclude: tuple[str, ...], period: int) -> list[str]:
 
 
 def _read(path: str, media_type: str) -> Image | None:
-    """Return the image in a regular file that no symbolic link leads to; None if there is none."""
+    """Read an image from a regular file that is not reached by a symbolic link; None otherwise."""
     try:
         with open_regular(path, follow_symlinks=False) as stream:
             status = os.fstat(stream.fileno())

@@ -1,6 +1,5 @@
-"""The memory that the server is about: its settings, the state of its database, and its threads,
-which have a store each. Also the passages that are like a passage, by the embeddings that are
-stored, so that no model is asked.
+"""The memory behind the server: its settings, the state of its database, and its threads, each with
+a store. Also the search for similar passages, by stored embeddings, without a model.
 """
 
 import asyncio
@@ -25,17 +24,17 @@ from ...text.characters import citation
 from .bounds import NO_BOUNDS, Bounds
 from .responses import as_json, described, etag
 
-MOST_WAITING = 500  # requests; a further one is refused
+MOST_WAITING = 500  # requests in a queue; more are refused
 STOPPED = (  # an update
     "the server is shutting down; what was read so far is stored, and the next update continues"
 )
 READERS = 4
-# Seconds that threads have to finish what they do; a write that is cut off then is undone by SQLite
+# Seconds for threads to finish their work; SQLite rolls back a write that is cut off then
 ENDING = 0.7
 
-News = tuple[str, dict[str, Any]]  # its name and its data
-PAUSE = 0.1  # seconds between two events of progress
-# Seconds after which a sign of life is sent, so that nothing on the way closes the connection
+News = tuple[str, dict[str, Any]]  # name and data of an event
+PAUSE = 0.1  # seconds between two progress events
+# Seconds between keep-alive comments, so that no proxy closes the connection
 SILENCE = 15.0
 
 T = TypeVar("T")
@@ -44,11 +43,11 @@ Work = Callable[[HybridStore], Any]
 
 
 class BusyError(HybridMemoryError):
-    """More requests wait than can be answered in time."""
+    """The server has too many waiting requests, or is shutting down."""
 
 
 class Job(Future[Any]):
-    """Work for a thread, and the store with which it is being done."""
+    """Work for a thread, and the store that it currently uses."""
 
     def __init__(self, work: Work) -> None:
         super().__init__()
@@ -58,7 +57,7 @@ class Job(Future[Any]):
         self._is_stopped = False
 
     def run(self, held: "Held") -> None:
-        """Do the work, unless nobody waits for it."""
+        """Do the work, unless it was cancelled."""
         if not self.set_running_or_notify_cancel():
             return
         try:
@@ -70,10 +69,11 @@ class Job(Future[Any]):
         held.was_stopped = self._is_stopped
 
     def _answer(self, held: "Held") -> Any:
-        """Return what the work gives, done once more if it ends by what was meant for the one before.
+        """Do the work and return its result. Retry it once if an interrupt for the previous job may
+        have ended it.
 
-        Statements that the one before left open keep the connection interrupted; and a server of a
-        database may hear late that it is to cancel a statement.
+        Statements that the previous job left open keep the connection interrupted, and a request to
+        cancel may reach a database server late.
         """
         try:
             return self._attempt(held.store())
@@ -92,7 +92,7 @@ class Job(Future[Any]):
             self._have(None)
 
     def stop(self) -> None:
-        """Have the work not begin, or end the statement at which it is."""
+        """Cancel the work if it has not begun; else interrupt its current statement."""
         self.cancel()
         with self._turn:
             if self._store:
@@ -105,10 +105,10 @@ class Job(Future[Any]):
 
 
 class Workers:
-    """A number of threads, for which requests wait in the order in which they came. Each opens its
-    store for the first request that it gets, and anew if another file takes its place.
+    """A pool of threads with a first-in, first-out queue of requests.
 
-    With one thread, requests wait for each other. The threads do not keep the process from ending.
+    Each thread opens its store for its first request, and again if the database file is replaced.
+    The threads do not keep the process alive.
     """
 
     def __init__(self, open_store: OpenStore, count: int) -> None:
@@ -119,7 +119,7 @@ class Workers:
             thread.start()
 
     def submit(self, work: Work) -> Job:
-        """Have a thread call `work` with its store. Raises BusyError."""
+        """Queue `work`; a thread calls it with its store. Raises BusyError if the queue is full."""
         if self._queue.qsize() >= MOST_WAITING:
             raise BusyError("too many requests are waiting; try again in a moment")
         job = Job(work)
@@ -127,7 +127,7 @@ class Workers:
         return job
 
     def end(self) -> None:
-        """Have the threads end after what they do now. What they have not begun is not done."""
+        """End each thread after its current job. Cancel all waiting jobs."""
         with suppress(Empty):
             while True:
                 job = self._queue.get_nowait()
@@ -144,7 +144,10 @@ class Workers:
         held.close()
 
     def _run_next(self, held: "Held") -> bool:
-        """Run the next job, whose answer is then kept by who asked alone. Returns False at the end."""
+        """Run the next job; return False at the end.
+
+        A separate method, so that no local variable keeps a result alive while the thread waits.
+        """
         job = self._queue.get()
         if job is None:
             return False
@@ -153,7 +156,7 @@ class Workers:
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:
-    """Do work in a thread that does not keep the process from ending."""
+    """Do work in a thread that does not keep the process alive."""
     job: Future[T] = Future()
     job.set_running_or_notify_cancel()
 
@@ -176,11 +179,11 @@ class Held:
         self._open = open_store
         self._store: HybridStore | None = None
         self._file: tuple[int, int] | None = None
-        self.was_stopped = False  # what was done last with the store
+        self.was_stopped = False  # whether the last job was interrupted
 
     def store(self) -> HybridStore:
-        """Return the store at its path as it is now, without the warnings of earlier requests.
-        Raises StoreError.
+        """Return the open store, reopened if its file was replaced, without the warnings of earlier
+        requests. Raises StoreError.
         """
         if self._store and file_at(self._store.path) != self._file:
             self.close()  # the file was deleted or replaced
@@ -191,14 +194,13 @@ class Held:
         return self._store
 
     def close(self) -> None:
-        """Close the store."""
         if self._store:
             self._store.close()
         self._store = None
 
 
 def file_at(path: str) -> tuple[int, int] | None:
-    """Return which file is at the path, whatever it holds; None if there is none."""
+    """Return the device and inode of the file at this path; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -207,13 +209,11 @@ def file_at(path: str) -> tuple[int, int] | None:
 
 
 class Stopped(Exception):
-    """The server ends."""
+    """The server is shutting down."""
 
 
 class Update(Thread):
-    """Takes in what has changed, with a store of its own. The thread does not keep the process from
-    ending.
-    """
+    """A thread that updates the memory with its own store. It does not keep the process alive."""
 
     def __init__(self, open_store: OpenStore, *, everything: bool) -> None:
         super().__init__(daemon=True)
@@ -226,7 +226,6 @@ class Update(Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Run the update, for the thread."""
         try:
             with self._open() as store, store.storage.guarded():
                 report = Ingest(
@@ -249,8 +248,8 @@ class Update(Thread):
         self._news.set()
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield what is sent to a client that follows: the newest progress now and then, and the
-        report or the problem at the end.
+        """Yield server-sent events: the latest progress at intervals, and the report or a problem
+        at the end.
         """
         sent_progress = None
         while not self._last:
@@ -281,13 +280,13 @@ class Update(Thread):
 
 
 def as_event(name: str, data: dict[str, Any]) -> bytes:
-    """Return a server-sent event."""
+    """Encode a server-sent event."""
     return f"event: {name}\ndata: ".encode() + as_json(data) + b"\n\n"
 
 
 class Memory:
-    """A memory whose readers wait for nobody and whose writers wait for each other. `open_store` is
-    called in the thread that uses the store.
+    """A memory for concurrent requests: several can read at a time, but only one can write.
+    `open_store` is called in the thread that uses the store.
     """
 
     def __init__(
@@ -306,7 +305,7 @@ class Memory:
         self._writer = Workers(open_store, 1)
         self._slow = Workers(open_store, 1)
         self._states = Workers(open_store, 1)
-        self._run = urandom(8)  # the number of a state means nothing to another run of the server
+        self._run = urandom(8)  # state numbers are not comparable between runs of the server
         self._seen: HybridStore | None = None
         self._opened = 0
         self.update: Update | None = None
@@ -314,26 +313,28 @@ class Memory:
         self.ending = Event()
 
     async def read(self, work: Callable[[HybridStore], T]) -> T:
-        """Return what `work` gives for a store. It ends when nobody waits for it any more."""
+        """Return the result of `work` on a store. It is interrupted if the caller is cancelled."""
         return await self._answer(self._readers, work, may_stop=True)
 
     async def write(self, work: Callable[[HybridStore], T]) -> T:
-        """Return the same for work that writes."""
+        """Like `read`, for work that writes; it is not interrupted."""
         return await self._answer(self._writer, work)
 
     async def slowly(self, work: Callable[[HybridStore], T]) -> T:
-        """Return the same for work that takes long, one after the other."""
+        """Like `write`, for long work, one job at a time."""
         return await self._answer(self._slow, work)
 
     async def etag(self, *parts: object) -> str:
-        """Return an ETag for an answer that depends on these parts, the store and the day."""
+        """Return an ETag for an answer that depends on these parts, the store and the date."""
         state = await self._answer(self._states, self._state)
         return etag(self._run, state, date.today(), *parts)
 
     async def _answer(
         self, workers: Workers, work: Callable[[HybridStore], T], *, may_stop: bool = False
     ) -> T:
-        """Return what a thread answers. If nobody waits for it any more, no thread begins with it."""
+        """Run `work` in one of the threads and return its result. If the caller is cancelled while
+        the work is still waiting, it does not start.
+        """
         job = workers.submit(work)
         try:
             answer: T = await asyncio.wrap_future(job)
@@ -343,13 +344,13 @@ class Memory:
         return answer
 
     def _state(self, store: HybridStore) -> tuple[int, int]:
-        if store is not self._seen:  # the first, or another file took the place of its own
+        if store is not self._seen:  # the first one, or reopened because its file was replaced
             self._seen = store
             self._opened += 1
         return self._opened, store.storage.state()
 
     def server(self) -> dict[str, Any]:
-        """Return what the overview tells of the server itself."""
+        """Return the part of the overview about the server itself."""
         return {
             "version": __version__,
             "watching": bool(self.watcher and self.watcher.is_alive()),
@@ -358,15 +359,15 @@ class Memory:
         }
 
     def begin_ending(self) -> None:
-        """Stop the watch, an update and its stream. Requests are still answered. For the thread of
-        the event loop.
+        """Stop the watch, the update and its stream. Requests are still answered. Call it in the
+        thread of the event loop.
         """
         self.ending.set()
         if self.update:
             self.update.stop()
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop all threads and wait for them up to ENDING seconds."""
         self.begin_ending()
         for workers in self._workers():
             workers.end()
@@ -380,24 +381,35 @@ class Memory:
         return self._readers, self._writer, self._slow, self._states
 
 
-# Neighbours that are looked at beyond those asked for: many may be of the document itself.
+# Neighbours requested in addition to the limit, as many may be in the document itself.
 DEPTH = 50
 FIELDS = (
-    "doc_id", "chunk_id", "heading", "heading_path", "text", "score", "path", "start_line", "end_line",
-    "citation", "collection", "date", "metadata",
-)  # fmt: skip
+    "doc_id",
+    "chunk_id",
+    "heading",
+    "heading_path",
+    "text",
+    "score",
+    "path",
+    "start_line",
+    "end_line",
+    "citation",
+    "collection",
+    "date",
+    "metadata",
+)
 
 
 @retry_once
 def passages(
     store: HybridStore, doc_id: str, lines: str | None, *, limit: int = 5
 ) -> dict[str, Any]:
-    """Return at most `limit` passages of other documents that are nearest to the first chunk with one of
-    these lines ("12-30", "12").
+    """Return up to `limit` passages of other documents that are most similar to the first chunk in
+    these lines ("12-30" or "12"), by default the document's first chunk.
 
-    Without `lines`, it is the document's first chunk. `by` is "vector", and `score` is the cosine;
-    or, if that chunk has no embedding, "keyword", and the score is that of a search for its words.
-    Raises NotFoundError if there is no such document, QueryError if it has no passage there.
+    `by` is "vector", and `score` is the cosine similarity; or, if the chunk has no embedding, `by`
+    is "keyword", and `score` comes from a search for its words. Raises NotFoundError if there is no
+    such document, QueryError if it has no passage in these lines.
     """
     storage = store.storage
     start, _, end = (lines or f"1-{10**9}").partition("-")

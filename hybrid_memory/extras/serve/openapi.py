@@ -1,4 +1,4 @@
-"""The API described in OpenAPI 3.1, from the same table of parameters that checks requests."""
+"""The OpenAPI 3.1 description of the API, from the parameter tables that also check requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,12 +29,12 @@ def listed(schema: Json) -> Json:
 
 
 def fields(**properties: Json) -> Json:
-    """Return the schema of an object that has all of these."""
+    """Return the schema of an object with these required properties."""
     return {"type": "object", "properties": properties, "required": [*properties]}
 
 
 def and_perhaps(schema: Json, **properties: Json) -> Json:
-    """Return the schema of an object that may have these besides."""
+    """Return the schema of an object with additional optional properties."""
     return schema | {"properties": schema["properties"] | properties}
 
 
@@ -104,7 +104,7 @@ DOCUMENT = fields(
     metadata=OBJECT,
     title=TEXT_OR_NULL,
     format=TEXT,
-    pages=listed(COUNT),  # the line with which each page begins
+    pages=listed(COUNT),  # the first line of each page
     is_file=SWITCH,
     passages=listed(
         fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)
@@ -124,13 +124,13 @@ SCHEMAS: Mapping[str, Json] = {
     "Result": and_perhaps(
         RESULT,
         page=COUNT,  # if the document has pages
-        instead=WORDS,  # other words, by words of the query that no passage has
-        operators=OPERATORS,  # if the query has parts of that form
-        marks=listed(TEXT),  # if the request asks for them, as for the next three
-        excerpt=listed(TEXT),  # pieces, of which every second one is a word of the query
+        instead=WORDS,  # query word that no passage has -> words searched for in its place
+        operators=OPERATORS,  # if the query has such parts
+        marks=listed(TEXT),  # the next four only on request (`marks`)
+        excerpt=listed(TEXT),  # pieces; every second one is a matching word
         match={"enum": ["strong", "some", "faint"]},
         title=TEXT_OR_NULL,
-        explain=OBJECT,  # if the request asks for it
+        explain=OBJECT,  # on request (`explain`)
     ),
     "Search": and_perhaps(
         fields(
@@ -143,9 +143,9 @@ SCHEMAS: Mapping[str, Json] = {
             hint=TEXT_OR_NULL,
             operators=OPERATORS,
         ),
-        listing=ref("Listing"),  # if the request asks for marks, and the query has filters only
+        listing=ref("Listing"),  # on request (`marks`), if the query consists of filters only
     ),
-    "Entry": and_perhaps(ENTRY, host=TEXT),  # if it is a file of another one
+    "Entry": and_perhaps(ENTRY, host=TEXT),  # for a file on another host
     "Listing": and_perhaps(
         fields(total=COUNT, documents=listed(ref("Entry"))), warnings=listed(TEXT)
     ),
@@ -212,7 +212,7 @@ EXAMPLES = {
     "lines": "1-20",
 }
 WHEN = {
-    304: "The client has it already.",
+    304: "The client already has the current answer.",
     400: "The request cannot be read.",
     401: "The token is missing or wrong.",
     404: "There is no such document.",
@@ -250,8 +250,8 @@ def operation(
     responses: Json | None = None,
     **more: Any,
 ) -> Json:
-    """Return an operation that answers 200 with a schema, or with what `responses` has; `may` are
-    the other statuses that it may have.
+    """Return an operation that answers 200 with a schema, or with `responses`; `may` lists its
+    other possible statuses.
     """
     answers: Json = {str(status): _problem(status) for status in sorted((*ALWAYS, *may))}
     if schema:
@@ -340,14 +340,14 @@ PATHS: Json = {
     "/api/documents/{id}/links": {
         "parameters": [DOC_ID],
         "get": operation(
-            "links", "Where it links to, and what links to it.", "Links", may=(304, 400, 404)
+            "links", "List links from and to this document.", "Links", may=(304, 400, 404)
         ),
     },
     "/api/documents/{id}/image": {
         "parameters": [DOC_ID],
         "get": operation(
             "image",
-            "An image that this document shows, from the folder that it was ingested from.",
+            "Get an image shown in this document, from its ingested folder.",
             None,
             parameters.IMAGE,
             may=(304, 400, 404),
@@ -357,7 +357,7 @@ PATHS: Json = {
     "/api/update": {
         "post": operation(
             "update",
-            "Take in what has changed.",
+            "Read changed files of the ingested folders.",
             None,
             parameters.UPDATE,
             may=(409,),
@@ -366,12 +366,12 @@ PATHS: Json = {
     },
     "/api/overview": {
         "get": operation(
-            "overview", "The state, and how many documents of each kind.", "Overview", may=(304,)
+            "overview", "Get the status and the numbers of documents.", "Overview", may=(304,)
         )
     },
     "/api/review": {
         "get": operation(
-            "review", "Broken links, copies, and what no longer holds.", "Review", may=(304,)
+            "review", "List broken links, copies and superseded notes.", "Review", may=(304,)
         )
     },
     "/api/status": {

@@ -1,7 +1,6 @@
-"""The parameters of requests, made of the options of every surface.
+"""The parameters of requests, derived from the options that all interfaces share.
 
-A table has options by the field that their values go into. It checks a query string, and the
-OpenAPI document describes it.
+A table maps fields to options. It is used to check query strings and to write the OpenAPI document.
 """
 
 import re
@@ -24,7 +23,7 @@ LINES_PATTERN = "[1-9][0-9]{0,8}(C[1-9][0-9]{0,8})?(-[1-9][0-9]{0,8})?"
 
 def _lines(text: str) -> str:
     if not re.fullmatch(LINES_PATTERN, text):
-        raise ValueError(f"{text!r} is not a range of lines, as 12-30")
+        raise ValueError(f"{text!r} is not a range of lines, such as 12-30")
     return text
 
 
@@ -33,8 +32,8 @@ LINES = Kind("string", _lines, pattern=LINES_PATTERN)
 REFRESH = Option(SWITCH, "index changed files of the ingested folders first", name="refresh")
 MARKS = Option(
     SWITCH,
-    "for people: the words of each text that match the query, as they are written, how good a match "
-    "it is, and the title of its document",
+    "for display: add the matching words as they appear in each text, an excerpt, the quality of "
+    "the match, and the document's title",
     name="marks",
     default=False,
 )
@@ -72,11 +71,11 @@ SIMILAR: Table = {
 }
 IMAGE: Table = {
     "target": Option(
-        TEXT, "the path of the image as it stands in the document", name="target", required=True
+        TEXT, "the path of the image as written in the document", name="target", required=True
     )
 }
 UPDATE: Table = {
-    "all": Option(SWITCH, "also read transcripts in which little is new", name="all", default=False)
+    "all": Option(SWITCH, "also read transcripts with few new lines", name="all", default=False)
 }
 DOCTOR: Table = {
     "thorough": Option(SWITCH, "also read the whole file", name="thorough", default=False)
@@ -86,7 +85,7 @@ NOTHING: Table = {}
 
 def schema_of(option: Option) -> dict[str, Any]:
     """Return the JSON Schema of a parameter."""
-    # The settings decide the default of an option that has a setting
+    # If an option has a setting, the setting is the default
     default = None if option.setting or option.repeated else option.default
     schema = option.schema(default=default)
     if option.kind.pattern and not option.choices:
@@ -95,16 +94,16 @@ def schema_of(option: Option) -> dict[str, Any]:
 
 
 def read(query: QueryParams, table: Table) -> dict[str, Any]:
-    """Return a value for every field of a table, its default where none is given.
+    """Parse a query string; return a value for every field of a table, by default its default.
 
-    Raises Problem (422), which names everything that is wrong.
+    Raises Problem (422), which lists all errors.
     """
     fields = {
         name: field for field, option in table.items() for name in (option.name, *option.aliases)
     }
     names = [option.name for option in table.values()]
     errors = [
-        _wrong(name, f"there is no such parameter{meant(name, names)}")
+        _wrong(name, f"unknown parameter{meant(name, names)}")
         for name in query
         if name not in fields
     ]
@@ -126,10 +125,10 @@ def _value(option: Option, texts: list[str]) -> Any:
         words = [option.parse(text) for text in texts]
         return by_key(words) if option.kind is PAIR else words
     if len(texts) > 1:
-        raise ValueError("it is given more than once")
+        raise ValueError("given more than once")
     if not texts:
         if option.required:
-            raise ValueError("it is missing")
+            raise ValueError("missing")
         return None if option.setting else option.default
     value = option.parse(texts[0])
     if isinstance(value, int | float) and value > option.served:
@@ -142,12 +141,12 @@ def _wrong(name: str, detail: str) -> dict[str, str]:
 
 
 def filters(values: Mapping[str, Any]) -> Filters | None:
-    """Return the filters among the values; None if there are none."""
+    """Build the filters from the values; None if there are none."""
     given = {field: values[field] for field in FILTERS if values[field] is not None}
     return filters_of(given)
 
 
 def search_request(values: Mapping[str, Any], settings: Settings) -> Request:
-    """Build the request of a search. Where an option is not given, its setting holds."""
+    """Build a search request. Settings replace options that are not given."""
     of_search = {*on_surface(OPTIONS, HTTP), *FILTERS}
     return request_of({field: values[field] for field in of_search}, settings)

@@ -1,5 +1,5 @@
-"""The responses of the API: JSON, with an ETag where the answer stays the same as long as the store
-does, and errors as problem documents (RFC 9457), with the status that a client expects.
+"""The responses of the API: JSON, with an ETag if the answer depends only on the state of the
+store, and errors as problem documents (RFC 9457) with a matching status.
 """
 
 import json
@@ -17,10 +17,10 @@ from starlette.responses import Response
 from ...errors import HybridMemoryError, NotFoundError, QueryError, SourceError, UsageError
 from ...text.characters import storable_name
 
-PRIVATE = {"cache-control": "private, no-cache"}  # kept by the browser, but asked about every time
+PRIVATE = {"cache-control": "private, no-cache"}  # the browser stores and always revalidates it
 MEDIA_TYPE = "application/problem+json"
 RETRY = {"retry-after": "2"}
-STATUSES: dict[type[Exception], int] = {  # the first that fits
+STATUSES: dict[type[Exception], int] = {  # the first match counts
     NotFoundError: 404,
     UsageError: 422,
     QueryError: 422,
@@ -30,50 +30,46 @@ STATUSES: dict[type[Exception], int] = {  # the first that fits
 
 
 def as_json(value: Any) -> bytes:
-    """Return JSON in UTF-8. Names that are not Unicode have escapes for what is not."""
+    """Encode a value as JSON in UTF-8. Bytes of names that are not valid Unicode are escaped."""
     return storable_name(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON response."""
+    """Make a JSON response."""
     all_headers = {"cache-control": "no-store", **(headers or {})}
     return Response(as_json(value), status, all_headers, "application/json")
 
 
 def etag(*parts: object) -> str:
-    """Return a weak ETag made of whatever the answer depends on."""
+    """Make a weak ETag from the parts that an answer depends on."""
     parts_as_bytes = repr(parts).encode("utf-8", "backslashreplace")
     return f'W/"{blake2b(parts_as_bytes, digest_size=12).hexdigest()}"'
 
 
 def tagged(value: Any, tag: str) -> Response:
-    """Return a JSON response with its ETag."""
+    """Make a JSON response with an ETag."""
     return answer(value, headers={"etag": tag} | PRIVATE)
 
 
 def not_modified(tag: str) -> Response:
-    """Return the response to a client that has the answer already."""
+    """Make the response for a client that already has the answer."""
     return Response(status_code=304, headers={"etag": tag} | PRIVATE)
 
 
 def has(request: Request, tag: str) -> bool:
-    """Tell whether the client has the answer with this ETag."""
+    """Whether the client already has the answer with this ETag."""
     return knows(request.headers, tag)
 
 
 def knows(headers: Headers, tag: str) -> bool:
-    """Tell whether If-None-Match names this ETag; weak and strong ones are the same here (RFC 9110,
-    13.1.2).
-    """
+    """Whether If-None-Match contains this ETag, by weak comparison (RFC 9110, 13.1.2)."""
     tags = headers.get("if-none-match", "").split(",")
     strong_tags = [named_tag.strip().removeprefix("W/") for named_tag in tags]
     return tag.removeprefix("W/") in strong_tags or "*" in strong_tags
 
 
 class Problem(Exception):
-    """An answer that is an error. `errors` says of each bad `parameter` what is wrong with it, in
-    `detail`.
-    """
+    """An error response. `errors` has a `parameter` and a `detail` for each invalid parameter."""
 
     def __init__(
         self,
@@ -115,12 +111,12 @@ def response(error: Exception, path: str) -> Response:
 
 
 async def handler(request: Request, error: Exception) -> Response:
-    """Answer, for Starlette, every error that a request raises."""
+    """Starlette's handler for all errors of requests."""
     return response(error, request.url.path)
 
 
 def as_problem(error: Exception) -> Problem:
-    """Return the problem that an error is to a client. A bug is told without what it says."""
+    """Convert an error to a problem response. Bugs do not reveal their message."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -128,11 +124,11 @@ def as_problem(error: Exception) -> Problem:
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return Problem(status, str(error))
-    return Problem(500, "an error in the server; its standard error says more")
+    return Problem(500, "internal server error; see the server's standard error for details")
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the object in the body. Raises Problem."""
+    """Return the JSON object in the body. Raises Problem."""
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise Problem(415, "the body must be JSON, with Content-Type: application/json")

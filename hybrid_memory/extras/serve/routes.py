@@ -1,6 +1,4 @@
-"""The functions that answer requests to the API: searches, documents, the state of the memory, texts
-that are stored or deleted, updates.
-"""
+"""The endpoints of the API: search, documents, status, storing and deleting texts, updates."""
 
 import re
 from collections import Counter, defaultdict
@@ -39,15 +37,15 @@ LINKS = b"/links"
 IMAGE = b"/image"
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
 TEXT_BODY = (
-    'the body is {"text": "…", "metadata": {…}, "append": false}, where text alone must be given'
+    'the body must be {"text": "…", "metadata": {…}, "append": false}; only text is required'
 )
-DEEPEST = 100  # objects and lists in each other in a text's metadata
-NEWEST = 10  # documents that the overview names
+DEEPEST = 100  # levels of nested objects and lists in metadata
+NEWEST = 10  # documents listed in the overview
 QUOTE = re.compile(r"^[ \t]*>[> \t]*")
 DASHES = re.compile(r":?-+:?")
 SIGNS = {r"[-*+] \[ \]": "☐", r"[-*+] \[[xX]\]": "☑", r"[-*+]": "•"}
 UNBOUNDED = 1_000_000  # columns
-NAMED = 200  # broken links and groups of copies that a review names
+NAMED = 200  # broken links, groups of copies and superseded notes listed in a review
 
 
 async def search(request: Request) -> Response:
@@ -69,7 +67,7 @@ async def search(request: Request) -> Response:
             answer["warnings"].remove(ONLY_FILTERS)
             answer["listing"] = listed(store, filters=filters_in_force, limit=wanted.limit)
         if memory.bounds.hide:
-            answer["warnings"] = []  # those of a refresh name files that may not be shown
+            answer["warnings"] = []  # the warnings of a refresh may name hidden files
         if values["marks"]:
             add_marks(answer["results"], values["query"], is_typed=values["typed"])
             answer["results"] = titled(store, answer["results"])
@@ -84,7 +82,7 @@ async def search(request: Request) -> Response:
         return responses.not_modified(tag)
     answer = await memory.read(work)
     if refresh or answer["warnings"]:
-        # A warning, such as that the embedding server is away, may pass while the store stays.
+        # A warning, e.g. about an unreachable server, may pass without a change of the store.
         return responses.answer(answer)
     return responses.tagged(answer, tag)
 
@@ -133,7 +131,7 @@ async def document(request: Request) -> Response:
         }
 
     answer = await memory_of(request).read(work)
-    tag = responses.etag(answer)  # because the file may change without the store
+    tag = responses.etag(answer)  # the file may change while the store does not
     if responses.has(request, tag):
         return responses.not_modified(tag)
     return responses.tagged(answer, tag)
@@ -148,11 +146,11 @@ def outlined(
     max_lines: int = 200,
     max_chars: int = 20_000,
 ) -> dict[str, Any]:
-    """Return what `read` gives of the document with exactly this id, with its metadata and the places of
-    its passages.
+    """Read the document with exactly this id, like `read`; add its metadata and the lines of its
+    passages.
 
-    `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises
-    as `read` does.
+    `lines` is "12-30", "12", or "12C501-30" (from character 501 of line 12). `next_lines` is the
+    value of `lines` to read on, or None. Raises as `read` does.
     """
     with store.storage.snapshot():
         if store.storage.catalog.by_id(doc_id) is None:
@@ -215,9 +213,7 @@ async def review(request: Request) -> Response:
 
 @retry_once
 def _review(store: HybridStore) -> dict[str, Any]:
-    """Return the broken links, the documents that have the same text, and those that say, or of which
-    others say, that they no longer hold.
-    """
+    """Return broken links, documents with the same text, and superseded documents."""
     links = broken(store)
     same = defaultdict[bytes, list[str]](list)
     catalog = store.storage.catalog
@@ -266,7 +262,7 @@ async def overview(request: Request) -> Response:
 
 @retry_once
 def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
-    """Return the status, how many documents each collection, folder, month and tag has, and the
+    """Return the status, the number of documents per collection, folder, month and tag, and the
     newest documents.
     """
     catalog = store.storage.catalog
@@ -284,7 +280,7 @@ def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
 
 
 def folders(ids: Iterable[str]) -> list[dict[str, Any]]:
-    """Return every folder of these documents with the number of documents below it, by name."""
+    """Return all folders of these documents, by name, with the number of documents below each."""
     counts: Counter[str] = Counter()
     for doc_id in ids:
         parts = doc_id.split("/")[:-1]
@@ -293,7 +289,7 @@ def folders(ids: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
-    """Return what `stats` gives, with the counts of what is within the bounds."""
+    """Return the result of `stats`, with counts for the documents within the bounds."""
     status = store.stats()
     if bounds.hide:
         return status | counts_of(store, bounds)
@@ -301,8 +297,8 @@ def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
 
 
 async def unless_known(request: Request, work: Work, *parts: object) -> Response:
-    """Return what `work` gives for a store, which depends on these parts and the store; or 304 if
-    the client has it already.
+    """Respond with the result of `work`, which depends on these parts and the store; or with 304 if
+    the client already has it.
     """
     memory = memory_of(request)
     tag = await memory.etag(*parts)
@@ -312,34 +308,31 @@ async def unless_known(request: Request, work: Work, *parts: object) -> Response
 
 
 def memory_of(request: Request) -> Memory:
-    """Return the memory that a request is about."""
     memory: Memory = request.state.memory
     return memory
 
 
 def needs_writing(request: Request) -> None:
-    """Raise Problem where nothing may be written."""
+    """Raise Problem if the server is read-only."""
     if memory_of(request).bounds.read_only:
         raise Problem(403, "this server is read-only")
 
 
 def needs_all(request: Request) -> None:
-    """Raise Problem where some documents may not be shown, for an answer that may tell of them."""
+    """Raise Problem if the server hides documents, for an answer that could reveal some."""
     if memory_of(request).bounds.hide:
-        raise Problem(403, "this server shows only a part of its memory, and does not answer this")
+        raise Problem(403, "not available: this server shows only a part of its memory")
 
 
 def id_of(request: Request, after: bytes = b"") -> str:
-    """Return the document's id, from the address as it was sent, without what comes `after` it.
-    Raises Problem.
-    """
+    """Return the document id in the undecoded path, without the suffix `after`. Raises Problem."""
     segment = request.scope["raw_path"].removeprefix(DOCUMENTS).removesuffix(after)
     try:
         doc_id = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
-        raise Problem(400, "the id in the address is not UTF-8") from None
+        raise Problem(400, "the document id is not valid UTF-8") from None
     if "\0" in doc_id:
-        raise Problem(404, "no document has a NUL character in its id")
+        raise Problem(404, "no document id contains a NUL character")
     return doc_id
 
 
@@ -358,7 +351,7 @@ async def put(request: Request) -> Response:
     if body or not is_typed or not isinstance(append, bool):
         raise Problem(422, TEXT_BODY)
     if is_deeper(metadata or {}, DEEPEST):
-        raise Problem(422, f"the metadata is nested more than {DEEPEST} deep")
+        raise Problem(422, f"the metadata has more than {DEEPEST} nested levels")
     if not doc_id:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
 
@@ -398,7 +391,7 @@ async def update(request: Request) -> Response:
     needs_all(request)
     memory = memory_of(request)
     if memory.update and memory.update.is_alive():
-        raise Problem(409, "an update is running; /api/overview tells when it is done")
+        raise Problem(409, "an update is running; /api/overview shows when it is done")
     memory.update = Update(memory.open_store, everything=values["all"])
     memory.update.start()
     return StreamingResponse(
@@ -407,18 +400,16 @@ async def update(request: Request) -> Response:
 
 
 def stored_here(store: HybridStore, doc_id: str) -> bool:
-    """Tell whether there is a document of this id that came from no file. Raises Problem for a
-    file's document.
-    """
+    """Whether a text without a file has this id. Raises Problem for the document of a file."""
     document = store.storage.documents.get(doc_id)
     if document and document.path:
-        way_out = "change or delete that file, and update"
+        way_out = "change or delete the file, then update"
         raise Problem(409, f"{doc_id!r} is the document of {document.path}; {way_out}")
     return document is not None
 
 
 def is_deeper(value: Any, levels: int) -> bool:
-    """Tell whether there are more than so many objects and lists in each other."""
+    """Whether a value has more than this many levels of nested objects and lists."""
     layer = [value]
     for _ in range(levels + 1):
         containers = [item for item in layer if isinstance(item, dict | list)]
@@ -431,9 +422,10 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 
 def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool = False) -> None:
-    """Give each result `marks`, the words of its text and headings that match the query, as they are
-    written, each once; and `excerpt`, the best part of its text, as the terminal shows it. So a client
-    need not know how words are stemmed, nor what markdown is.
+    """Add `marks` and `excerpt` to each result, so that clients need no stemming or markdown.
+
+    `marks` are the distinct words of the text and headings that match the query, as written there.
+    `excerpt` is the best part of the text, as shown in the terminal.
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
     bodies = [body_of(result["text"]) for result in results]
@@ -446,8 +438,8 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
 
 
 def excerpt(text: str, highlighter: Highlighter) -> list[str]:
-    """Return what `shown` yields of a body, for a page: pieces of text, of which every second one is
-    a word of the query. Cells of a table stand between dots, tasks and items have their signs.
+    """Return the excerpt `shown` of a body for the page: pieces of text, every second one a word of
+    the query. Table cells are separated by dots; list items and tasks start with a symbol.
     """
     lines = map(_for_page, shown(text, highlighter, UNBOUNDED))
     joined = "\n".join(line for line in lines if line)
@@ -455,7 +447,7 @@ def excerpt(text: str, highlighter: Highlighter) -> list[str]:
 
 
 def _for_page(line: str) -> str:
-    """Return a line without the marks that start it; '' for the line below the head of a table."""
+    """Convert markdown at the start of a line to symbols; "" for the rule below a table head."""
     line = QUOTE.sub("", line)
     if line.lstrip().startswith("|"):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]

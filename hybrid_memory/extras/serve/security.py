@@ -1,5 +1,5 @@
-"""The guard before every address: it checks for which host and from which site a request is, its
-token and its bounds, and puts headers on every answer.
+"""The guard for all requests: it checks host, origin, token and size, and adds security headers to
+every response.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from ...errors import ConfigError, UsageError
 from . import responses
 from .responses import Problem
 
-SHORTEST = 16  # characters
-# What a bearer header and the fragment of a URL can hold
+SHORTEST = 16  # characters of a token
+# Characters allowed in both a bearer header and a URL fragment
 PLAIN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 COOKIE = "hybrid-memory"
 LIFETIME = 30 * 24 * 3600  # seconds
@@ -33,18 +33,19 @@ REALM = {"www-authenticate": 'Bearer realm="hybrid-memory"'}
 MOST_ADDRESS = 8192  # bytes of path and query
 MOST_BODY = 4 * 1024 * 1024  # bytes
 BODY_SECONDS = 20.0  # for the whole body
-MOST_SKIPPED = 16 * MOST_BODY  # bytes of a refused body that are read
-SKIP_SECONDS = 0.5  # without any more of it
+MOST_SKIPPED = 16 * MOST_BODY  # bytes read of a refused body
+SKIP_SECONDS = 0.5  # stop reading a refused body after this pause
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
-PROTECTED = ("/api", "/mcp")  # the page's own files are no secret
+PROTECTED = ("/api", "/mcp")  # the files of the page are public
 SESSION = "/api/session"
 ABSOLUTE = re.compile(rb"https?://([^/]*)(.*)", re.IGNORECASE | re.DOTALL)
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -57,38 +58,35 @@ HEADERS = {
 
 
 class Token:
-    """A secret. Its cookie is another one that is computed from it, so that a browser does not hold
-    the token itself.
-    """
+    """A secret. The cookie is derived from it, so that browsers do not store the token itself."""
 
     def __init__(self, secret: str) -> None:
-        """Raises UsageError for a secret that is too short or that a header cannot hold."""
+        """Raises UsageError for a secret that is too short or has other characters."""
         if len(secret) < SHORTEST or not PLAIN.fullmatch(secret):
             raise UsageError(
-                f"a token has at least {SHORTEST} characters, of letters, digits and ._~+/=-"
+                f"a token needs at least {SHORTEST} characters: letters, digits and ._~+/=-"
             )
         self.secret = secret
         self.cookie = hmac.digest(secret.encode(), b"cookie", "sha256").hex()
 
     def is_shown(self, headers: Headers) -> bool:
-        """Tell whether a request has the token in its Authorization header, or the cookie."""
+        """Whether a request has the token in its Authorization header, or the cookie."""
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.fits(shown.strip()):
             return True
         return same(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""), self.cookie)
 
     def fits(self, shown: str) -> bool:
-        """Tell whether this is the token."""
         return same(shown, self.secret)
 
 
 def same(a: str, b: str) -> bool:
-    """Tell whether two texts are equal, in a time that does not tell how much of them is."""
+    """Compare two strings in constant time, so that timing does not reveal a common prefix."""
     return hmac.compare_digest(a.encode("utf-8", "backslashreplace"), b.encode())
 
 
 def kept(path: str) -> Token:
-    """Return the token in a file that only its owner can read, which is made if it is missing.
+    """Read the token from a file that only its owner can read; create the file if it is missing.
     Raises ConfigError.
     """
     try:
@@ -102,7 +100,7 @@ def kept(path: str) -> Token:
             return token
     except OSError as error:
         raise ConfigError(
-            f"cannot keep a token in {path}: {error.strerror}; give one with --token"
+            f"cannot keep a token in {path}: {error.strerror}; pass one with --token"
         ) from error
 
 
@@ -119,24 +117,22 @@ def _read(path: str) -> Token:
             or status.st_uid != os.getuid()
         ):
             raise ConfigError(
-                f"others may know the token in {path}; delete that file, and another one is made"
+                f"others may know the token in {path}; delete the file to create a new token"
             )
         try:
             return Token(file.read(1000).strip())
         except UsageError as error:
-            raise ConfigError(
-                f"{path}: {error}; delete that file, and another one is made"
-            ) from error
+            raise ConfigError(f"{path}: {error}; delete the file to create a new token") from error
 
 
 async def exchange(request: Request) -> Response:
-    """Answer POST /api/session: the token for a cookie."""
+    """Answer POST /api/session: exchange the token for a cookie."""
     token: Token | None = request.state.token
     shown = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
         if not isinstance(shown, str) or not token.fits(shown):
-            raise Problem(401, "this is not the token", headers=REALM)
+            raise Problem(401, "the token is wrong", headers=REALM)
         secure = request.url.scheme == "https"
         response.set_cookie(
             COOKIE, token.cookie, max_age=LIFETIME, httponly=True, samesite="strict", secure=secure
@@ -145,11 +141,10 @@ async def exchange(request: Request) -> Response:
 
 
 class Hosts:
-    """The names by which clients may call the server: with others, a page from elsewhere could have
-    its own name lead here.
+    """The host names that clients may use. Other names are refused against DNS rebinding: a foreign
+    page could let its own name resolve to this server.
 
-    A server that is not on loopback may also be called by any address, because an address always
-    leads where it says.
+    A server that is not on loopback also accepts any IP address, as an address cannot be rebound.
     """
 
     def __init__(self, host: str, *, is_loopback: bool) -> None:
@@ -168,14 +163,13 @@ class Hosts:
 
 
 def in_address(host: str) -> str:
-    """Return a host as it stands in an address: IPv6 in brackets."""
+    """Return a host in the form used in URLs: IPv6 in brackets."""
     if ":" in host:
         return f"[{host}]"
     return host
 
 
 def is_address(name: str) -> bool:
-    """Tell whether this is an IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -184,7 +178,7 @@ def is_address(name: str) -> bool:
 
 
 class Guard:
-    """Lets a request through to the application, or answers itself."""
+    """ASGI middleware that passes a request to the application or refuses it."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts, token: Token | None) -> None:
         self._app = app
@@ -192,7 +186,6 @@ class Guard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, as ASGI wants it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -225,18 +218,18 @@ class Guard:
             return
         except Problem as problem:
             response = responses.response(problem, scope["path"])
-            response.headers["connection"] = "close"  # the rest of the request is not read
+            response.headers["connection"] = "close"  # the rest of the request stays unread
             await response(scope, receive, send_with_headers)
 
     def check(self, scope: Scope) -> None:
-        """Raises Problem for a request that this server does not answer."""
+        """Raise Problem for a request that must be refused."""
         headers = Headers(scope=scope)
         path = scope["path"]
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_ADDRESS:
             raise Problem(414, f"the address is longer than {MOST_ADDRESS:,} bytes")
         host = headers.get("host", "")
         if host not in self._hosts:
-            raise Problem(421, f"this server is not {host!r}")
+            raise Problem(421, f"this server does not answer to the host name {host!r}")
         own_origins = (f"http://{host.lower()}", f"https://{host.lower()}")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in own_origins:
@@ -250,12 +243,12 @@ class Guard:
 
 
 class GoneError(Exception):
-    """The client left before all of its request was here."""
+    """The client disconnected before its request was complete."""
 
 
 def in_origin_form(scope: Scope) -> Scope:
-    """Return the scope of a request for `http://HOST/PATH` as that of one for `/PATH` at this HOST,
-    whatever its Host header says (RFC 9112, 3.2.2).
+    """Convert a request for `http://HOST/PATH` to one for `/PATH` with this HOST, which overrides
+    the Host header (RFC 9112, 3.2.2).
     """
     match = ABSOLUTE.fullmatch(scope.get("raw_path", b""))
     if not match:
@@ -272,8 +265,8 @@ def in_origin_form(scope: Scope) -> Scope:
 
 
 async def whole_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body. Raises Problem for one that is too large or too slow, GoneError if the client
-    leaves in the middle of it.
+    """Read the body. Raises Problem if it is too large or too slow, GoneError if the client
+    disconnects before its end.
     """
     declared = Headers(scope=scope).get("content-length", "0")  # h11 lets only numbers through
     is_too_large = int(declared[:20]) > MOST_BODY
@@ -289,7 +282,7 @@ async def whole_body(scope: Scope, receive: Receive) -> bytes:
                 is_more = message.get("more_body", False)
                 is_too_large = len(body) > MOST_BODY
     except TimeoutError:
-        raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds") from None
+        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from None
     if is_too_large:
         if is_more:
             await skip_body(receive)
@@ -298,8 +291,8 @@ async def whole_body(scope: Scope, receive: Receive) -> bytes:
 
 
 async def skip_body(receive: Receive) -> None:
-    """Read the rest of a refused request and forget it. Unread, it would make the system reset the
-    connection, and a client that sends all before it reads would lose the answer.
+    """Read and discard the rest of a refused request. With unread data, the system would reset the
+    connection, and a client that reads only after sending everything would lose the answer.
     """
     size = 0
     is_more = True
@@ -312,7 +305,7 @@ async def skip_body(receive: Receive) -> None:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body first, which has been read already."""
+    """Return a `receive` that first returns the body, which was already read."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -324,7 +317,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def while_connected(answering: Awaitable[None], receive: Receive) -> None:
-    """Answer, but not a client that has left: what it asked for would keep others waiting."""
+    """Answer a request, but stop if the client disconnects, so that others need not wait."""
     answer = asyncio.ensure_future(answering)
     leaving = asyncio.ensure_future(_left(receive))
     try:

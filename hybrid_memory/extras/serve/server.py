@@ -1,6 +1,4 @@
-"""The server: the table of its addresses, and the process with its socket, its connections and its
-end.
-"""
+"""The server: its routes, socket, connections and shutdown."""
 
 import asyncio
 import errno
@@ -40,13 +38,13 @@ from ..mcp.tools import ProtocolError, Tools
 from . import openapi, responses, routes, security
 from .memory import BusyError, Memory, in_thread
 
-FINISHING = 5.0  # seconds after the signal in which requests that have begun are answered
-ENDING = 3  # seconds that connections then have to send their last bytes
+FINISHING = 5.0  # seconds after the signal to answer requests that have begun
+ENDING = 3  # seconds after that for connections to send their last bytes
 SHUTTING_DOWN = "the server is shutting down; try again when it is back"
 CONNECTIONS = 512
 HEADER_SECONDS = 10.0
-KEPT = 30  # seconds that a connection stays open for another request
-ENDLESS = ("GET", "/mcp")  # the stream in which an agent waits for messages
+KEPT = 30  # seconds that an idle connection stays open
+ENDLESS = ("GET", "/mcp")  # a stream in which an agent waits for messages
 
 FOLDER = Path(__file__).parent / "page"
 TYPES = {
@@ -59,7 +57,7 @@ TYPES = {
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises ConfigError if the address cannot be used."""
+    """Open a listening socket. Raises ConfigError if the address cannot be used."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -68,7 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise ConfigError(
-                f"port {port} of {host} is taken; name another one with --port, or 0 for any free one"
+                f"port {port} of {host} is in use; choose another one with --port, "
+                "or 0 for any free port"
             ) from error
         raise ConfigError(
             f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}"
@@ -78,8 +77,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server(app: ASGIApp, memory: Memory, on_start: Callable[[], None]) -> "Server":
-    """Return what runs the application. `on_start` is called once requests are answered."""
-    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of each call that was not answered
+    """Create the server of the application. `on_start` is called when it accepts requests."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns about each unanswered call
     requests = Requests(app, memory)
     configuration = uvicorn.Config(
         requests,
@@ -105,7 +104,7 @@ def run(server: "Server", listener: socket.socket) -> None:
 
 
 class Server(uvicorn.Server):
-    """A server that tells when it has started, and finishes what it has begun before it ends."""
+    """A server that reports its start, and answers pending requests before it shuts down."""
 
     def __init__(
         self, configuration: uvicorn.Config, requests: "Requests", on_start: Callable[[], None]
@@ -115,21 +114,19 @@ class Server(uvicorn.Server):
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, for uvicorn."""
         await super().startup(sockets)
         if self.started:
             self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End, for uvicorn."""
         await self._requests.finish(lambda: self.force_exit)
-        # A second Ctrl-C ends the wait alone; uvicorn would also leave out the rest.
+        # A second Ctrl-C only ends the wait; uvicorn would also skip the rest of the shutdown.
         self.force_exit = False
         await super().shutdown(sockets)
 
 
 class Requests:
-    """Passes requests on to the application, and ends them when the server shuts down."""
+    """ASGI middleware that keeps track of requests, and ends them when the server shuts down."""
 
     def __init__(self, app: ASGIApp, memory: Memory) -> None:
         self._app = app
@@ -138,7 +135,6 @@ class Requests:
         self._endless: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, as ASGI wants it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif self._memory.ending.is_set():
@@ -166,8 +162,8 @@ class Requests:
         await sent.end()
 
     async def finish(self, is_urgent: Callable[[], bool]) -> None:
-        """Refuse new requests, end streams, and wait for the answers to other requests, for at most
-        FINISHING seconds or until it is urgent. Then refuse what is not answered.
+        """Refuse new requests, end streams, and wait for the answers to other requests: up to
+        FINISHING seconds, or until `is_urgent` returns true. Then refuse the unanswered requests.
         """
         self._memory.begin_ending()
         for answering in self._endless:
@@ -180,7 +176,7 @@ class Requests:
 
 
 class Sent:
-    """Sends an answer, and its end if the application leaves a stream without."""
+    """Sends a response; `end` completes a stream that the application left open."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -188,7 +184,7 @@ class Sent:
         self._is_open = False
 
     async def __call__(self, message: Message) -> None:
-        """Send a message of ASGI."""
+        """Send an ASGI message."""
         if message["type"] == "http.response.start":
             self.has_begun = True
             self._is_open = "content-length" not in Headers(scope=message)
@@ -197,40 +193,36 @@ class Sent:
         await self._send(message)
 
     async def end(self) -> None:
-        """Send the end of a stream, unless that is sent."""
+        """Send the end of the stream, unless it was sent."""
         if self._is_open:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer that the server is shutting down."""
+    """Respond that the server is shutting down."""
     response = responses.response(BusyError(SHUTTING_DOWN), scope["path"])
     response.headers.update(security.HEADERS | {"connection": "close"})
     await response(scope, receive, send)
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if its request line and headers do not come in time."""
+    """A connection that is closed if request line and headers do not arrive in time."""
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait, for asyncio."""
         super().connection_made(transport)
         self._wait_for_headers(True)
 
     def data_received(self, data: bytes) -> None:
-        """Read, for asyncio."""
         super().data_received(data)
         self._wait_for_headers(self._is_in_headers())
 
     def on_response_complete(self) -> None:
-        """Go on with what came during the request, for uvicorn."""
-        super().on_response_complete()
+        super().on_response_complete()  # continues with data that arrived during the request
         self._wait_for_headers(self._is_in_headers())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End, for asyncio."""
         self._wait_for_headers(False)
         super().connection_lost(exc)
 
@@ -246,7 +238,7 @@ class Connection(H11Protocol):
 
 
 class AnyConvertor(PathConvertor):
-    """The rest of an address, line breaks included: an id may have any character."""
+    """The rest of a path, including line breaks: an id can contain any character."""
 
     regex = "(?s:.*)"
 
@@ -271,7 +263,7 @@ ROUTES: tuple[BaseRoute, ...] = (
 )
 
 
-RESULTS = {  # of the methods that the memory answers, each with the SDK's name for its handler
+RESULTS = {  # MCP method -> the SDK's name for its handler, and the result type
     "tools/list": ("on_list_tools", mcp_types.ListToolsResult),
     "tools/call": ("on_call_tool", mcp_types.CallToolResult),
     "prompts/list": ("on_list_prompts", mcp_types.ListPromptsResult),
@@ -286,7 +278,7 @@ RESULTS = {  # of the methods that the memory answers, each with the SDK's name 
 
 
 def sdk_server(tools: Tools) -> SdkServer[Any]:
-    """Return a server of the SDK, which knows HTTP, with the answers that standard output has."""
+    """Return an MCP server of the SDK, for HTTP, with the same answers as over standard output."""
     answering = protocol.Server(tools)
 
     def handler(method: str, result_type: Any) -> Any:
@@ -318,10 +310,10 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
 
 
 def application(memory: Memory, tools: Tools) -> Starlette:
-    """Return the whole server for one memory. The memory's threads end with the application.
+    """Return the application for one memory. The memory's threads end with the application.
 
-    What stands before it, in security.py, also checks hosts and origins for the tools. They answer
-    with JSON, because the SDK cuts off a stream of events as soon as the server shuts down.
+    The guard in security.py checks hosts and origins for the MCP routes, too. These answer with
+    JSON, because the SDK cuts off event streams as soon as the server shuts down.
     """
     sdk = sdk_server(tools)
     mcp = sdk.streamable_http_app(
@@ -345,7 +337,7 @@ def application(memory: Memory, tools: Tools) -> Starlette:
 
 
 class Page(StaticFiles):
-    """Everything in the page's folder, with content types that do not depend on the machine."""
+    """The files of the page, with content types that do not depend on the machine."""
 
     def __init__(self) -> None:
         super().__init__(directory=FOLDER, html=True, check_dir=False)
@@ -353,9 +345,7 @@ class Page(StaticFiles):
             mimetypes.add_type(media_type, suffix)
 
     def file_response(self, *args: Any, **named: Any) -> Response:
-        """Return the file, or 304. The browser keeps it, but asks every time whether it is still the
-        same.
-        """
+        """Return the file, or 304. The browser caches files, but always revalidates them."""
         response = super().file_response(*args, **named)
         response.headers["cache-control"] = "no-cache"
         return response

@@ -99,7 +99,7 @@ def test_what_no_longer_holds_is_named_with_the_reason(open_page: Open, serve: S
     server = serve(files)
     page = open_page(url=server.url)
     page.wait_for_selector(".superseded")
-    assert page.locator(".superseded li").inner_text() == "old its metadata name new in its place"
+    assert page.locator(".superseded li").inner_text() == "old its metadata name a successor: new"
     page.click(".superseded li a")
     page.wait_for_selector("#reader h1:text-is('Old')")
 

@@ -106,7 +106,7 @@ def test_part_of_several_passages_is_named_once(open_page: Open) -> None:
 def test_lines_that_a_note_no_longer_has_are_told_beside_it(open_page: Open) -> None:
     page = open_page("?doc=notes/hosts/atlas.md&lines=5000-5010")
     page.wait_for_selector(".absent-part")
-    assert page.locator(".absent-part").inner_text().startswith("There is no line 5000 in this")
+    assert page.locator(".absent-part").inner_text().startswith("This document has no line 5000")
 
 
 def test_the_bar_of_a_passage_is_straight_beside_callouts_and_formulas(open_page: Open) -> None:
@@ -330,7 +330,7 @@ def test_links_with_a_heading_or_a_block_go_there(
 
 def test_heading_that_is_not_there_is_said_to_be_so(open_page: Open) -> None:
     page = open_page("?doc=notes/facts.md&part=Fire")
-    page.wait_for_selector("text=There is no “Fire” in this document.")
+    page.wait_for_selector("text=“Fire” was not found in this document.")
 
 
 def test_org_file_is_shown_as_it_is_written_with_its_headings_and_links(open_page: Open) -> None:

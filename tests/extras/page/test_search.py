@@ -290,7 +290,7 @@ def test_more_results_are_a_button_away(open_page: Open) -> None:
 
 def test_nothing_found_offers_a_way_out(open_page: Open) -> None:
     page = open_page("?q=boiler&tag=nothing")
-    page.click("text=Look everywhere")
+    page.click("text=Search everywhere")
     page.wait_for_selector("#results li")
     assert page.url.endswith("?q=boiler")
 

@@ -47,7 +47,7 @@ def test_without_a_token_the_page_asks_for_it(open_page: Open, locked: Server, w
     page = open_page("?q=kettle", url=locked.url, allow=["401"])
     page.fill("#token", "wrong-wrong-wrong-wrong")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=This is not the token.")
+    page.wait_for_selector("text=The token is wrong.")
     page.fill("#token", TOKEN)
     page.keyboard.press("Enter")
     page.wait_for_selector("#results li")
@@ -77,7 +77,7 @@ def test_server_that_stops_is_said_to_and_comes_back(open_page: Open) -> None:
 
 def test_question_that_cannot_be_answered_is_told_why(open_page: Open) -> None:
     page = open_page("?q=boiler&since=yesterdayish", allow=["422"])
-    page.wait_for_selector("#notice h2:text-is('Cannot answer that')")
+    page.wait_for_selector("#notice h2:text-is('Cannot answer this request')")
     assert "yesterdayish" in page.locator("#notice").inner_text()
     page.click(".chip")
     page.wait_for_selector("#results li")

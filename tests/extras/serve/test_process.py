@@ -143,7 +143,7 @@ def test_a_port_that_is_taken_is_named(folder: Path, environ: dict[str, str]) ->
     assert done.returncode == 1
     assert (
         done.stderr
-        == f"hybrid-memory: port {port} of 127.0.0.1 is taken; name another one with --port, or 0 for any free one\n"
+        == f"hybrid-memory: port {port} of 127.0.0.1 is in use; choose another one with --port, or 0 for any free port\n"
     )
 
 

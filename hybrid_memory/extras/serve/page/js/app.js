@@ -1,4 +1,4 @@
-// The page: what happens when its address changes, and when somebody types.
+// The page: reactions to changes of the address and to typing.
 
 import * as api from "./api.js";
 import { byId } from "./dom.js";
@@ -11,12 +11,12 @@ import { links, markOpen } from "./results.js";
 import { age, ask } from "./search.js";
 import { go, onChange, state } from "./state.js";
 
-const PAUSE = 10; // ms without a key before a question is asked
+const PAUSE = 10; // ms without a key before a search
 
 const input = byId("q");
 let typing = 0;
-let isTyping = false; // the address changes because of a key
-let scrolled = 0; // where the results were when a document was opened
+let isTyping = false; // the address changes because of typing
+let scrolled = 0; // scroll position of the results when a document was opened
 
 await enter();
 onChange(changed);
@@ -38,7 +38,7 @@ input.form.addEventListener("submit", (event) => {
   ask();
 });
 
-/** What is typed is one step back, however many keys it took. */
+/** Put the typed query into the address. A typed query is one step in the history, regardless of the number of keys. */
 function typed() {
   const q = input.value.trim();
   isTyping = true;
@@ -46,7 +46,7 @@ function typed() {
   isTyping = false;
 }
 
-/** A token in the address becomes a cookie, and is taken out of the address and of the history. */
+/** Exchange a token in the address for a cookie, and remove it from the address and the history. */
 async function enter() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return;
@@ -75,7 +75,7 @@ function show({ doc, lines, part }, before) {
   reader.open(doc, lines, part);
 }
 
-/** The results are as they were, and what was opened has the focus. */
+/** Close the reader: restore the scroll position, and focus the result that was open. */
 function hide(another) {
   const from = links().find((link) => link.hasAttribute("aria-current"));
   delete document.documentElement.dataset.reading;
@@ -85,7 +85,7 @@ function hide(another) {
   if (document.activeElement !== input) (from ?? input).focus({ preventScroll: true });
 }
 
-/** Escape: from a document to the results, from these to the overview. */
+/** Escape: go from a document to the results, and from the results to the overview. */
 function back() {
   if (state().doc) {
     if (history.state?.inside) history.back();

@@ -1,4 +1,4 @@
-// What stands beside a document: its passages, its links, and passages of other documents that are like the one that is read.
+// The panel beside a document: its passages, its links, and similar passages of other documents.
 
 import { h, show } from "./dom.js";
 import * as api from "./api.js";
@@ -6,7 +6,7 @@ import { leaf, place } from "./results.js";
 import { excerpt, whole } from "./marks.js";
 import { address } from "./state.js";
 
-const ABOVE = 0.3; // of the list of parts, before the one that is read
+const ABOVE = 0.3; // share of the visible list of parts to keep above the current one
 
 let outline = h("ol");
 let linked = h("div");
@@ -23,7 +23,7 @@ export function panel({ doc_id: doc, passages = [] }) {
     linked, alike);
 }
 
-/** Say which passage is the one that is read, and scroll the list of parts to it. @param {[number, number]} range */
+/** Mark the parts of the current passage in the list, and scroll to the first of them. @param {[number, number]} range */
 export function markPassage([start, end]) {
   for (const link of outline.querySelectorAll("a")) {
     const current = Number(link.dataset.start) <= end && Number(link.dataset.end) >= start;
@@ -34,20 +34,20 @@ export function markPassage([start, end]) {
   if (first) outline.scrollTop = first.offsetTop - ABOVE * outline.clientHeight;
 }
 
-/** Fill in the similar passages; without any there is nothing to see. @param {string} doc @param {string} lines @param {AbortSignal} signal */
+/** Fill in the similar passages; show nothing if there are none. @param {string} doc @param {string} lines @param {AbortSignal} signal */
 export async function showSimilar(doc, lines, signal) {
   const { results } = await api.similar(doc, lines, signal).catch(() => ({ results: [] }));
   if (signal.aborted) return;
   show(alike, results.length > 0 && h("h2", {}, "Similar passages"), results.length > 0 && h("ul", {}, results.slice(0, 5).map(similar)));
 }
 
-/** Fill in the links in both directions. @param {any} answer that names them */
+/** Fill in the links in both directions. @param {any} answer of `links` */
 export function showLinks({ links, linked_from: from }) {
   const led = links.filter((link) => link.doc_id || link.broken).map(({ doc_id: to, target }) => ({ doc: to, lines: "", name: to ?? target }));
   show(linked, notes("Links to", led), notes("Linked from", from.map(({ doc_id: by, line }) => ({ doc: by, lines: String(line), name: by }))));
 }
 
-/** Passages one after the other below the same heading are one part, which leads to the first of them. */
+/** Group consecutive passages below the same heading into parts; each links to its first passage. */
 function byHeading(passages) {
   const parts = [];
   for (const each of passages) {
@@ -70,7 +70,7 @@ function similar({ doc_id: doc, start_line: start, end_line: end, heading, excer
     h("p", { dir: "auto" }, excerpt(pieces)), h("div", { class: "meta" }, place(doc)));
 }
 
-/** Each document once; one that is missing is no link. */
+/** A list of documents without duplicates; missing documents are not links. */
 function notes(title, all) {
   const once = [...new Map(all.map((each) => [each.name, each])).values()];
   return once.length > 0 && h("section", { class: "linked" }, h("h2", {}, title), h("ul", {}, once.map(({ doc, lines, name }) => h("li", {}, doc

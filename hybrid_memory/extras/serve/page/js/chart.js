@@ -1,13 +1,13 @@
-// Documents by month, as bars that are links: a row for each year.
+// A bar chart of documents by month, with a row per year. Each bar is a link.
 
 import { h, svg } from "./dom.js";
 
 const HEIGHT = 26; // of a bar
-const ROW = 34;
-const STEP = 36; // a month
-const LABEL = 48; // the year
+const ROW = 34; // height of a row
+const STEP = 36; // width of a month
+const LABEL = 48; // width of the year
 const WIDTH = LABEL + 12 * STEP;
-const FIRST = 6; // years that are seen at once
+const FIRST = 6; // years shown; the others unfold
 
 /**
  * @param {{month: string, documents: number}[]} months newest first
@@ -41,6 +41,6 @@ function bar(month, count, most, x, y, href) {
   return svg("a", { href, "data-route": true, "aria-label": said }, room, rect);
 }
 
-/** A bar for a share of 1. @param {number} part */
+/** A bar for a share. @param {number} part 0 to 1 */
 export const share = (part) =>
   svg("svg", { class: "share", viewBox: "0 0 100 3", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("rect", { width: part * 100, height: 3 }));

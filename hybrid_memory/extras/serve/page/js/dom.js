@@ -1,21 +1,21 @@
-// Elements from plain values. Text is always text: nothing here, or anywhere else on the page, parses HTML.
+// Create elements from plain values. Text stays text: nothing on the page parses HTML.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * h("a", { class: "x", href: "#", onclick: f }, "text", other): `on…` are listeners, `true` is an attribute without a value,
- * null and false leave an attribute out.
+ * h("a", { class: "x", href: "#", onclick: f }, "text", other): `on…` adds a listener, `true` an attribute without a value;
+ * null and false omit an attribute.
  * @param {string} name @param {Record<string, any>} [attributes] @param {...(Child | Child[])} children
  * @returns {HTMLElement}
  */
 export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
 
-/** As `h`, for SVG. @returns {SVGElement} */
+/** Like `h`, for SVG. @returns {SVGElement} */
 export const svg = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
-/** Replace what an element shows, in one step. @param {Element} element @param {...Child} children */
+/** Replace the content of an element, in one step. @param {Element} element @param {...Child} children */
 export function show(element, ...children) {
   element.replaceChildren(...children.filter(present));
 }

@@ -1,4 +1,4 @@
-// The link that opens a file in the user's editor, made from a template that this browser keeps.
+// The link that opens a file in the user's editor, made from a template stored in this browser.
 
 const KEY = "hybrid-memory.editor";
 export const EXAMPLES = ["vscode://file/{path}:{line}", "zed://file/{path}:{line}", "idea://open?file={path}&line={line}", "obsidian://open?path={path}", "txmt://open?url=file://{path}&line={line}"];
@@ -8,20 +8,20 @@ export function template() {
   try {
     return localStorage.getItem(KEY) ?? "";
   } catch {
-    return ""; // the browser keeps nothing for this page
+    return ""; // storage is not available
   }
 }
 
-/** Keep a template; an empty one is forgotten. Gives what is wrong with it, else "". @param {string} text */
+/** Store a template, or delete it if the text is empty. Returns an error message, or "". @param {string} text */
 export function keep(text) {
   if (text && !text.includes("{path}")) return "The template needs {path}.";
-  if (text && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return "The template begins with the editor's own kind of link, such as vscode:";
-  if (/^(javascript|data|vbscript|blob):/i.test(text)) return "That is no editor's link.";
+  if (text && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return "The template must begin with the editor's URL scheme, such as vscode:";
+  if (/^(javascript|data|vbscript|blob):/i.test(text)) return "This is not a link to an editor.";
   try {
     if (text) localStorage.setItem(KEY, text);
     else localStorage.removeItem(KEY);
   } catch {
-    return "This browser keeps nothing for this page.";
+    return "This browser cannot store settings for this page.";
   }
   return "";
 }

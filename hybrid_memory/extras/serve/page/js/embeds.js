@@ -1,4 +1,4 @@
-// What a note shows of other files: images from the folder that it was ingested from, and other notes or parts of them.
+// Embeds in a note: images from its ingested folder, and other notes or parts of them.
 
 import { h, show } from "./dom.js";
 import * as api from "./api.js";
@@ -6,15 +6,15 @@ import { decoded, parted, section } from "./places.js";
 import { address } from "./state.js";
 
 const IMAGE = /\.(?:png|jpe?g|gif|webp|avif|bmp|svg)$/i;
-const DEEPEST = 2; // notes in notes
+const DEEPEST = 2; // levels of embedded notes
 
 /**
- * The document whose text is shown, and what its links mean. `depth` is 0 unless it is shown in another one, and `blocks`
- * gives the elements of what a read answered.
+ * A document on display, with functions to resolve its links. `depth` is 0 unless it is embedded in another one; `blocks`
+ * makes elements from the answer of a read.
  * @typedef {{doc: string, depth: number, blocks: (answer: any, note: Note) => Promise<HTMLElement[]>, route: (target: string) => string | null, docOf: (target: string) => string | null, signal: AbortSignal}} Note
  */
 
-/** @param {string} doc @param {any} links the answer that names them @param {AbortSignal} signal @param {Note["blocks"]} blocks @returns {Note} */
+/** @param {string} doc @param {any} links the answer of `links` @param {AbortSignal} signal @param {Note["blocks"]} blocks @returns {Note} */
 export function noteOf(doc, { links }, signal, blocks, depth = 0) {
   const known = new Map(links.map((link) => [link.target, link.doc_id]));
   const docOf = (target) => (known.has(target) ? known.get(target) : known.get(parted(target)[0]) ?? null);
@@ -27,7 +27,7 @@ export function noteOf(doc, { links }, signal, blocks, depth = 0) {
   return { doc, depth, blocks, route, docOf, signal };
 }
 
-/** The id that a path means, where the memory does not know better: "../a.md" in "x/y/b.md" is "x/a.md". */
+/** The id for a path that the memory did not resolve: "../a.md" in "x/y/b.md" is "x/a.md". */
 function beside(doc, target) {
   const path = decoded(target.split(/[?#]/)[0]);
   if (!path) return null;
@@ -41,19 +41,19 @@ function beside(doc, target) {
   return /\.\w{1,8}$/.test(leaf) ? parts.join("/") : `${parts.join("/")}.md`;
 }
 
-/** An image beside the note; null if it is none, or from elsewhere. `text` may end with a width: "A rack|300x200". */
+/** A local image of the note; null for anything else. `text` may end with a width: "A rack|300x200". */
 export function image({ href, text }, note) {
   const [path] = parted(href);
   const file = decoded(path);
   if (!IMAGE.test(file) || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(file)) return null;
   const [, said, width, height] = /^(.*?)(?:(?:^|\|)(\d{1,4})(?:x(\d{1,4}))?)?$/s.exec(text ?? "");
   const name = said || file.split("/").at(-1);
-  const missing = () => element.replaceWith(h("span", { class: "absent", title: "It is not in the folder of this note." }, `image: ${name}`));
+  const missing = () => element.replaceWith(h("span", { class: "absent", title: "Not found in the folder of this note." }, `image: ${name}`));
   const element = h("img", { src: api.imageOf(note.doc, file), alt: name, width, height, loading: "lazy", decoding: "async", onerror: missing });
   return element;
 }
 
-/** What stands in place of ![[target]]; null if that is nothing that can be shown. */
+/** The element for ![[target]]; null if it cannot be shown. */
 export function embedded({ target, label }, note) {
   const [, part] = parted(target);
   const doc = note.docOf(target);
@@ -66,7 +66,7 @@ export function embedded({ target, label }, note) {
       const blocks = await note.blocks(answer, noteOf(doc, links, note.signal, note.blocks, note.depth + 1));
       const chosen = section(blocks.filter((block) => !block.classList.contains("front")), part);
       for (const block of [...body.querySelectorAll("[data-start]"), ...chosen]) delete block.dataset.start;
-      show(body, ...(chosen.length ? chosen : [`There is no ${part} in it.`]));
+      show(body, ...(chosen.length ? chosen : [`${part} was not found in this note.`]));
     } catch (failure) {
       if (failure.name !== "AbortError") show(body, failure.message);
     }

@@ -1,5 +1,4 @@
-// The filters that are in force, each with a cross that takes it away: those of the address, and those that stand in the query.
-// Two fields for dates, which are filters, too.
+// The active filters, from the address and from the query, each with a cross to remove it, and two fields for date filters.
 
 import { byId, h, show } from "./dom.js";
 import { FILTERS, address, go, state, withoutFilter } from "./state.js";
@@ -20,13 +19,13 @@ export function showFilters({ filters, q, doc }) {
   fields.until.value = lastDay(values.until ?? "");
 }
 
-/** What the query itself asks for, as the server understood it. @param {string[]} operators as they stand in the query */
+/** Show the filters in the query, as parsed by the server. @param {string[]} operators as written in the query */
 export function showOperators(operators) {
   const { q } = state();
   show(byId("operators"), ...operators.map((operator) => chip("", operator, { q: q.replace(operator, " ").split(/\s+/).join(" ").trim() })));
 }
 
-/** Let the fields for dates change the filters. */
+/** Connect the date fields with the filters. */
 export function listenToDates() {
   for (const [key, field] of Object.entries(fields)) {
     field.addEventListener("change", () => {
@@ -45,7 +44,7 @@ export function listenToDates() {
   });
 }
 
-/** A filter may be a month or an age; a field shows days only. */
+/** The value of a date field, which can only show days: a filter may also be a month or an age. */
 const firstDay = (text) => (/^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text.length === 10 ? text : "");
 
 function lastDay(text) {

@@ -1,15 +1,15 @@
-// Formulas in TeX as MathML, by a library that is loaded with the first of them. What it cannot read is shown as it stands.
+// TeX formulas as MathML, by a library that is loaded for the first formula. Formulas that it cannot parse are shown as written.
 
 import { h } from "./dom.js";
 
-const LONGEST = 10000; // characters
-const AT_ONCE = 40;
+const LONGEST = 10000; // characters; a longer formula is shown as written
+const AT_ONCE = 40; // formulas drawn before other tasks of the page run
 const OPTIONS = { throwOnError: true, trust: false, maxExpand: 500, maxSize: [20, 200] };
 
 let waiting = [];
 let library = null;
 
-/** @param {string} source @param {boolean} displayed in a line of its own */
+/** @param {string} source @param {boolean} displayed on a separate line */
 export function formula(source, displayed) {
   const element = h(displayed ? "div" : "span", { class: "formula", dir: "ltr", title: source.trim() }, h("code", {}, source.trim()));
   if (source.length <= LONGEST) {

@@ -1,16 +1,16 @@
-// The keyboard: which key does what, and the list of them.
+// Keyboard shortcuts, and the dialog that lists them.
 
 import { byId, h, show } from "./dom.js";
 import { links } from "./results.js";
 import { state, visit } from "./state.js";
 
-const KEYS = [["/", "search"], ["↓ ↑", "next and previous result"], ["Enter", "open"], ["j k", "read the next, the previous result"],
-  ["Esc", "back"], ["c", "copy the citation"], ["e", "open in the editor"], ["?", "these keys"]];
+const KEYS = [["/", "search"], ["↓ ↑", "next and previous result"], ["Enter", "open"], ["j k", "read the next or the previous result"],
+  ["Esc", "back"], ["c", "copy the citation"], ["e", "open in the editor"], ["?", "show these keys"]];
 
 const input = byId("q");
 const dialog = byId("keys");
 
-/** @param {() => void} back what Escape does */
+/** @param {() => void} back called for Escape */
 export function listen(back) {
   show(dialog, h("h2", { id: "keys-title" }, "Keys"),
     h("dl", {}, KEYS.map(([key, does]) => h("div", {}, h("dt", {}, key.split(" ").map((each) => h("kbd", {}, each))), h("dd", {}, does)))),
@@ -23,7 +23,7 @@ export function listen(back) {
   });
 }
 
-/** Whether the key was one of ours. */
+/** Handle a key; returns whether it was a shortcut. */
 function handle({ key, target }, back) {
   if (key === "Escape") return escape(target, back);
   if (key === "ArrowDown" || key === "ArrowUp") return step(target, key === "ArrowDown" ? 1 : -1);
@@ -42,12 +42,12 @@ function focusSearch() {
 }
 
 function escape(target, back) {
-  if (target === input && input.value && !state().doc) return false; // the field empties itself
+  if (target === input && input.value && !state().doc) return false; // the browser clears the field
   if (target === input) input.blur();
   return back();
 }
 
-/** Arrows move between the search field and the results; elsewhere they scroll. */
+/** Arrow keys move between the search field and the results; elsewhere they scroll. */
 function step(target, by) {
   const all = links();
   const at = all.indexOf(target);
@@ -65,7 +65,7 @@ function first() {
   return true;
 }
 
-/** Open the result after or before the one that is open. */
+/** Open the result after or before the current one. */
 function readNext(by) {
   const all = links();
   const at = all.findIndex((link) => link.hasAttribute("aria-current"));

@@ -1,11 +1,11 @@
-// Links in the text of a note, which is hostile: they go to http, https, mailto or another note.
+// Links in the text of a note, which is untrusted: only http, https, mailto and other notes are allowed.
 
 import { h } from "./dom.js";
 import { decoded } from "./places.js";
 
 const SAFE = new Set(["http:", "https:", "mailto:"]);
 
-/** A link to somewhere safe; else what stands in the note. */
+/** A link to a safe target, or else the text as written in the note. */
 export function link(href, children, raw, note) {
   if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith("//")) {
     const url = parsed(href);

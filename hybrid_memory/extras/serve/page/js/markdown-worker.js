@@ -1,4 +1,4 @@
-// Markdown to tokens, off the page's own thread: a note that is made to be slow to parse keeps nothing else waiting.
+// Parses markdown to tokens in a worker, so that a note that is slow to parse does not block the page.
 
 import { tokens } from "./syntax.js";
 
@@ -6,6 +6,6 @@ addEventListener("message", ({ data: { id, text } }) => {
   try {
     postMessage({ id, tokens: tokens(text) });
   } catch {
-    postMessage({ id, tokens: null }); // nested too deeply, for one
+    postMessage({ id, tokens: null }); // for example, nested too deeply
   }
 });

@@ -1,5 +1,5 @@
-// Markdown as elements. The text of a note is hostile: HTML in it is shown as text, and a link goes to http, https, mailto or
-// another note, else it is text, too. Images that are not beside the note are links, so that reading it asks nobody for anything.
+// Markdown as elements. The text of a note is untrusted: HTML is shown as text, and so are links except to http, https, mailto
+// and other notes. Remote images are shown as links, so that reading a note sends no requests to other sites.
 
 import { h } from "./dom.js";
 import { embedded, image } from "./embeds.js";
@@ -8,11 +8,11 @@ import { link } from "./links.js";
 import { parted, slug } from "./places.js";
 import { isPlain, plainBlocks, plainElement } from "./plain.js";
 
-const PATIENCE = 1500; // ms for the parser, and one for each QUICK characters; then the text is shown as it is
+const PATIENCE = 1500; // ms for the parser, plus one per QUICK characters; after that, the text is shown unparsed
 const QUICK = 100;
-const DEEPEST = 40; // blocks in blocks; what is deeper is shown as text
+const DEEPEST = 40; // levels of nested blocks; deeper ones are shown as text
 
-/** A part of a document with the lines it comes from, counted from 1. @typedef {{token: any, start: number, end: number}} Block */
+/** A block of a document and its lines, counted from 1. @typedef {{token: any, start: number, end: number}} Block */
 
 let worker = null;
 let asked = 0;
@@ -23,8 +23,9 @@ export function warmUp() {
 }
 
 /**
- * The blocks of a text whose first line has the number `line`. A text that cannot be parsed in time is one block of plain text.
- * @param {string} text @param {number} line @param {any} outline the answer of a read: its format, passages and pages
+ * Split a text, whose first line has the number `line`, into blocks. A text that cannot be parsed in time is one block of plain
+ * text.
+ * @param {string} text @param {number} line @param {any} outline the answer of a read: format, passages and pages
  * @returns {Promise<Block[]>}
  */
 export async function parse(text, line, outline) {
@@ -37,8 +38,8 @@ export async function parse(text, line, outline) {
 }
 
 /**
- * The blocks as elements, one for each; those in `kept`, by line and text, are not made again. Headings follow each other without a
- * level left out, whatever the note does.
+ * Make one element per block. Elements in `kept`, by line and text, are reused. Heading levels never skip one, even if those of
+ * the note do.
  * @param {Block[]} blocks @param {import("./embeds.js").Note} note @param {Map<string, HTMLElement>} [kept]
  * @returns {HTMLElement[]}
  */
@@ -59,7 +60,7 @@ export function render(blocks, note, kept = new Map()) {
   return elements;
 }
 
-/** The front matter at the beginning of a text, as it stands there. @param {string} text */
+/** The unparsed front matter at the beginning of a text. @param {string} text */
 const frontMatter = (text) => /^---\n(?:[^\n]*\n){0,200}?---(?:\n|$)/.exec(text)?.[0] ?? "";
 
 /** @returns {Promise<any[] | null>} */
@@ -85,7 +86,7 @@ function lex(text) {
   });
 }
 
-/** Tokens repeat the text in `raw` without a gap, so counting line breaks numbers their lines. @returns {Block[]} */
+/** Number the lines of tokens: their `raw` texts are contiguous, so counting line breaks is enough. @returns {Block[]} */
 function numbered(tokens, line) {
   return tokens.map((token) => {
     const start = line;
@@ -134,23 +135,23 @@ function blockElement(token, note, line, depth) {
     case "space":
     case "def":
       return h("span");
-    case "name": // of the block before
+    case "name": // the name of the previous block
       return h("span", { "data-names": token.name.toLowerCase() });
     case "front":
       return h("details", { class: "front" }, h("summary", {}, "Front matter"), plain(token.raw.replace(/^---\n|\n?---\n?$/g, "")));
-    default: // HTML, and what a later version of the parser may call otherwise
+    default: // HTML, and token types unknown to this version
       return plain(token.raw);
   }
 }
 
-/** A heading in a list, a quote or an embedded note is one by its looks alone: it is no part of the document's outline. */
+/** A heading. In a list, a quote or an embedded note it only looks like one and is not in the document's outline. */
 function heading(token, note, name, depth) {
   const element = h(name, { class: name === "p" ? "heading" : null, dir: "auto", "data-level": token.depth }, inline(token.tokens, note, depth));
   element.dataset.slug = slug(element.textContent);
   return element;
 }
 
-/** A paragraph of nothing but an embed is what is embedded. */
+/** A paragraph. If it consists of a single embed, the embedded element replaces it. */
 function paragraph(token, note, depth) {
   const { tokens } = token;
   if (tokens?.length === 1 && tokens[0].type === "wikilink" && tokens[0].embed) {
@@ -160,12 +161,12 @@ function paragraph(token, note, depth) {
   return h("p", { dir: depth ? null : "auto", "data-block": nameIn(tokens) }, tokens ? inline(tokens, note, depth) : token.text);
 }
 
-/** The name that a block has at its end: ^name. */
+/** The name at the end of a block: ^name. */
 const nameIn = (tokens) => tokens?.findLast((token) => token.type === "name")?.name.toLowerCase() ?? null;
 
 function code(token) {
   const pre = h("pre", { tabindex: 0, dir: "ltr" }, h("code", {}, token.text));
-  return token.lang?.trim() === "mermaid" ? h("figure", {}, h("figcaption", {}, "A diagram, as its source in Mermaid"), pre) : pre;
+  return token.lang?.trim() === "mermaid" ? h("figure", {}, h("figcaption", {}, "Source of a Mermaid diagram"), pre) : pre;
 }
 
 function callout(token, note, blocks, depth) {
@@ -204,7 +205,7 @@ function inline(tokens, note, depth) {
         return h(token.type, {}, inner(token));
       case "codespan":
         return h("code", { dir: "auto" }, token.text);
-      case "checkbox": // the list item has it
+      case "checkbox": // part of the list item
       case "name":
         return "";
       case "br":
@@ -234,7 +235,7 @@ function inline(tokens, note, depth) {
   }).flat();
 }
 
-/** [[note]], [[note#heading|words]] and [[#heading]]. An embed in a line of text is a link, unless it is an image. */
+/** [[note]], [[note#heading|words]] and [[#heading]]. An embed within a paragraph is a link, unless it is an image. */
 function wikilink(token, note) {
   const { target, label, embed, raw } = token;
   const [path, part] = parted(target);
@@ -251,7 +252,7 @@ function wikilink(token, note) {
 
 const plain = (text) => h("p", { class: "plain", dir: "auto" }, text);
 
-/** An entity of markdown, such as &amp;amp;, is one character; the parser leaves it to HTML to say so. */
+/** Decode entities such as &amp;amp;, which the parser leaves in the text. */
 const entities = (text) => text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(amp|lt|gt|quot|nbsp|copy|mdash|ndash|hellip|apos));/g, entity);
 
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", mdash: "—", ndash: "–", hellip: "…" };

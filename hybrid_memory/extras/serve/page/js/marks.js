@@ -1,4 +1,4 @@
-// Words of the query, marked.
+// Marking of query words.
 
 import { h } from "./dom.js";
 
@@ -6,8 +6,8 @@ const LETTER = "[\\p{L}\\p{M}\\p{N}]";
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}]/u;
 
 /**
- * Where these words stand in a text. In a script without spaces they are parts of what looks like a word.
- * @param {string} text @param {string[]} words as they are written @returns {[number, number][]}
+ * Find these words in a text. In scripts without spaces, they may be parts of longer words.
+ * @param {string} text @param {string[]} words as written in the text @returns {[number, number][]}
  */
 function spans(text, words) {
   const longest = [...words].sort((a, b) => b.length - a.length);
@@ -16,20 +16,20 @@ function spans(text, words) {
   return pattern ? joined([...text.matchAll(new RegExp(pattern, "gu"))].map(({ 0: found, index }) => [index, index + found.length])) : [];
 }
 
-/** The excerpt of a result: pieces of text, of which every second one matches. @param {string[]} pieces @returns {(Node | string)[]} */
+/** The excerpt of a result: pieces of text, every second one a match. @param {string[]} pieces @returns {(Node | string)[]} */
 export const excerpt = (pieces) => pieces.map((piece, i) => (i % 2 ? h("mark", {}, piece) : piece));
 
-/** A heading without markdown's signs, with its words marked. @param {string} text @param {string[]} [words] */
+/** A heading without markdown syntax, with the words marked. @param {string} text @param {string[]} [words] */
 export function whole(text, words = []) {
   const plain = inline(text);
   return marked(plain, spans(plain, words));
 }
 
 const LINK = /!\[\[[^[\]\n]*\]\]|!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g;
-// Code as it stands; else signs of emphasis in pairs, not inside of words
+// Code, or emphasis: pairs of signs that are not inside words
 const SIGNS = /(`+)((?:[^`\n]|\n(?!\s)){1,300})\1|(\*\*|__|==|~~)(?=\S)((?:[^\n]|\n(?!\s)){0,200}?\S)\3|(?<![\p{L}\p{N}*_])([*_])(?=[^\s*_])((?:[^\n*_]|\n(?!\s)){0,200}?[^\s*_])\5(?![\p{L}\p{N}*_])/gu;
 
-/** A line of markdown without its signs. @param {string} text @returns {string} */
+/** Remove inline markdown syntax from a text. @param {string} text @returns {string} */
 export const inline = (text) =>
   text
     .replace(LINK, (_, a, b) => a || b || "")

@@ -1,4 +1,4 @@
-// What the page says when the server does not answer, does not let it in, or has a problem. What was shown before stays.
+// Notices for an unreachable server, a missing token or an error. The rest of the page stays as it was.
 
 import { byId, h, show } from "./dom.js";
 import * as api from "./api.js";
@@ -7,25 +7,25 @@ const AGAIN = 3000; // ms between attempts while there is no answer
 
 let timer = 0;
 
-/** All is well again. */
+/** Remove the notice. */
 export function clear() {
   clearTimeout(timer);
   show(byId("notice"));
 }
 
-/** @param {Error} failure @param {() => void} again what to do once there is an answer */
+/** @param {Error} failure @param {() => void} again called when the server answers again */
 export function say(failure, again) {
   clearTimeout(timer);
   if (failure.kind === "offline") offline(again);
   else if (failure.kind === "token") signIn(failure.message, again);
   else {
     const retry = h("button", { type: "button", onclick: () => { clear(); again(); } }, "Try again");
-    box(failure.kind === "query" ? "Cannot answer that" : "Something went wrong", sentence(failure.message), failure.kind === "query" ? null : retry);
+    box(failure.kind === "query" ? "Cannot answer this request" : "Something went wrong", sentence(failure.message), failure.kind === "query" ? null : retry);
   }
 }
 
 function offline(again) {
-  box("The server does not answer", "What you see is what it said last. In a terminal, ", h("code", {}, "hybrid-memory serve"), " starts it again; this page goes on by itself.");
+  box("The server does not answer", "This page shows its last answers. Start it in a terminal with ", h("code", {}, "hybrid-memory serve"), "; the page then reconnects by itself.");
   const attempt = async () => {
     try {
       await api.status();
@@ -56,8 +56,8 @@ function signIn(message, again) {
     }
   };
   show(byId("notice"), h("div", { class: "notice" },
-    h("h2", {}, "This memory asks for a token"),
-    h("p", {}, "It is at the end of the address that ", h("code", {}, "hybrid-memory serve"), " printed."),
+    h("h2", {}, "This memory requires a token"),
+    h("p", {}, "When it starts, ", h("code", {}, "hybrid-memory serve"), " prints the name of the file that contains it."),
     h("form", { class: "token", onsubmit: enter }, h("label", { for: "token" }, "Token"), input, h("button", { type: "submit" }, "Open")),
     said));
 }

@@ -1,4 +1,4 @@
-// What the memory holds: shown while nothing is asked.
+// The overview of the memory, shown while there is no query.
 
 import { byId, h, show } from "./dom.js";
 import * as api from "./api.js";
@@ -7,8 +7,8 @@ import { addressOf, commands, facts, leaf, nothing, place } from "./results.js";
 import { address } from "./state.js";
 
 const TAGS = 40;
-const FOLDERS = 24; // folders that are open from the beginning have at most so many rows
-const NAMED = 12; // broken links and copies
+const FOLDERS = 24; // the tree starts unfolded if it then has at most this many rows
+const NAMED = 12; // broken links, copies and superseded notes shown; the others unfold
 const panel = byId("overview");
 
 /** @param {AbortSignal} signal */
@@ -18,7 +18,7 @@ export async function showOverview(signal) {
     show(panel, empty());
     return;
   }
-  const health = h("ul", { class: "health" }, h("li", {}, "Looking …"));
+  const health = h("ul", { class: "health" }, h("li", {}, "Checking …"));
   const tidy = h("div", { class: "tidy" });
   show(panel, figures(found.status), h("div", { class: "cards" },
     h("div", {}, newest(found.newest), months(found)),
@@ -27,7 +27,7 @@ export async function showOverview(signal) {
   review(tidy, signal);
 }
 
-const empty = () => nothing("This memory is empty", "In a terminal, ", h("code", {}, "hybrid-memory ingest --path ~/notes"), " takes in a folder of markdown notes. Then open this page again.");
+const empty = () => nothing("This memory is empty", "To add a folder of markdown notes, run ", h("code", {}, "hybrid-memory ingest --path ~/notes"), " in a terminal. Then open this page again.");
 
 const card = (title, name, ...children) => h("section", { class: `card ${name}` }, h("h2", {}, title), ...children);
 
@@ -44,7 +44,7 @@ function figures(status) {
     pending ? figure(pending, "not embedded yet") : null);
 }
 
-/** The folders as a tree; what was stored without a file has none. */
+/** The folders as a tree. Texts stored without a file have no folder. */
 function folders({ folders: all, collections }) {
   if (!all.length) return null;
   const rows = all.map(({ path, documents }) => ({ path, documents, name: path.split("/").at(-1), below: [] }));
@@ -68,7 +68,7 @@ function folder({ path, documents, name, below }, isOpen, most) {
   return h("li", {}, h("div", { class: "row" }, inside ? opener(name, inside) : h("span", { class: "opener" }), said), bar, inside);
 }
 
-/** What shows and hides the folders in a folder. */
+/** The button that shows and hides the folders in a folder. */
 function opener(name, inside) {
   const button = h("button", { type: "button", class: "quiet opener", "aria-label": `Folders in ${name}`, "aria-expanded": String(!inside.hidden) });
   button.addEventListener("click", () => {
@@ -96,21 +96,21 @@ function newest(all) {
       h("div", { class: "meta" }, place(found.doc_id), facts(found), found.date ? null : changed(found.modified))))));
 }
 
-/** When a document without a date was changed. @param {string} moment */
+/** The time of the last change, for a document without a date. @param {string} moment */
 const changed = (moment) => h("span", {}, "changed ", h("time", { datetime: moment }, moment.slice(0, 10)));
 
 function model({ embeddings, building }) {
-  if (!embeddings) return h("p", { class: "aside" }, "No embeddings yet: searches go by keyword.");
-  return h("p", { class: "aside" }, "Embedded by ", h("b", {}, embeddings.model), ` (${embeddings.provider}), ${embeddings.dims} dimensions`, building ? "; a change of model is going on" : "");
+  if (!embeddings) return h("p", { class: "aside" }, "No embeddings yet: searches use keywords only.");
+  return h("p", { class: "aside" }, "Embedded by ", h("b", {}, embeddings.model), ` (${embeddings.provider}), ${embeddings.dims} dimensions`, building ? "; a change of model is in progress" : "");
 }
 
-/** The doctor may take a moment, since it asks the embedding server. */
+/** Fill in the findings of the doctor, which may take a moment, as it contacts the embedding server. */
 async function findings(list, signal) {
   let all;
   try {
     all = await api.doctor(signal);
   } catch (failure) {
-    if (failure.name !== "AbortError") show(list, h("li", { class: "bad" }, `Cannot tell: ${failure.message}`));
+    if (failure.name !== "AbortError") show(list, h("li", { class: "bad" }, `The check failed: ${failure.message}`));
     return;
   }
   const bad = (all.findings ?? all).filter((finding) => finding.ok === false);
@@ -118,7 +118,7 @@ async function findings(list, signal) {
   else show(list, ...bad.map(({ check, text }) => h("li", { class: "bad" }, h("b", {}, check), " ", commands(text))));
 }
 
-/** Broken links, copies and what is superseded: what one may want to tidy. */
+/** Fill in the notes to tidy up: broken links, copies and superseded notes. */
 async function review(place, signal) {
   const found = await api.review(signal).catch(() => null);
   if (!found || signal.aborted) return;
@@ -137,17 +137,17 @@ function copies({ total, documents }) {
   if (!total) return null;
   const item = (same) => h("li", {}, same.flatMap((doc, i) => [i ? " = " : "",
     h("a", { href: address({ q: "", filters: [], doc, lines: "" }), "data-route": true, title: doc, dir: "auto" }, doc)]));
-  return card(total === 1 ? "1 text stands in several files" : `${number(total)} texts stand in several files`, "copies", folded(documents.map(item), total, documents.length, "texts"));
+  return card(total === 1 ? "1 text is in several files" : `${number(total)} texts are in several files`, "copies", folded(documents.map(item), total, documents.length, "texts"));
 }
 
 function superseded({ total, documents }) {
   if (!total) return null;
   const item = ({ citation, note }) => h("li", {}, h("a", { href: addressOf(citation), "data-route": true, title: citation, dir: "auto" }, leaf(citation.replace(/#L[^#]*$/, ""))),
     " ", h("span", { class: "number", dir: "auto" }, note));
-  return card(total === 1 ? "1 note no longer holds" : `${number(total)} notes no longer hold`, "superseded", folded(documents.map(item), total, documents.length, "notes"));
+  return card(total === 1 ? "1 superseded note" : `${number(total)} superseded notes`, "superseded", folded(documents.map(item), total, documents.length, "notes"));
 }
 
-/** The first items, the others to unfold. */
+/** A list of items; all but the first are folded away. */
 function folded(items, total, named, what) {
   const rest = items.slice(NAMED);
   const more = total > named && h("p", { class: "aside" }, `and ${number(total - named)} more ${what}`);

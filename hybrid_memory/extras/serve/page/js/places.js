@@ -1,7 +1,7 @@
-// Where in a document a link leads: to a heading, or to a block that has a name. Headings have their text in `data-slug`, blocks
-// their name in `data-block`.
+// Targets of links within a document: headings and named blocks. Headings have a slug in `data-slug`, blocks a name in
+// `data-block`.
 
-/** A heading's text as it is compared, and what `#heading` means. @param {string} text */
+/** Normalise the text of a heading, or of a `#heading` in a link, for comparison. @param {string} text */
 export const slug = (text) => text.toLowerCase().replace(/[^\p{L}\p{M}\p{N}_\- ]/gu, "").trim().replace(/[\s-]+/g, "-");
 
 /** "a.md#Plan#Next" -> ["a.md", "Plan#Next"] @param {string} target @returns {[string, string]} */
@@ -10,7 +10,7 @@ export function parted(target) {
   return at < 0 ? [target, ""] : [target.slice(0, at), target.slice(at + 1)];
 }
 
-/** What a part means: "Plan", "Plan#Next" (the heading Next below Plan), "^block". @param {Element} root @param {string} part @returns {HTMLElement | null} */
+/** Find the element for a part: "Plan", "Plan#Next" (the heading Next below Plan), "^block". @param {Element} root @param {string} part @returns {HTMLElement | null} */
 export function find(root, part) {
   if (part.startsWith("^")) return root.querySelector(`[data-block="${CSS.escape(part.slice(1).toLowerCase())}"]`);
   let headings = [...root.querySelectorAll("[data-slug]")];
@@ -24,7 +24,7 @@ export function find(root, part) {
   return found;
 }
 
-/** The blocks of a part: a heading's are those below it. @param {HTMLElement[]} blocks @param {string} part @returns {HTMLElement[]} */
+/** The blocks of a part. A heading includes all blocks below it. @param {HTMLElement[]} blocks @param {string} part @returns {HTMLElement[]} */
 export function section(blocks, part) {
   const root = document.createElement("div");
   root.append(...blocks);
@@ -36,7 +36,7 @@ export function section(blocks, part) {
   return blocks.slice(first, end < 0 ? blocks.length : end);
 }
 
-/** "%20" is a space, where it is one. @param {string} text */
+/** Decode percent-encoding; a text with invalid encoding stays as it is. @param {string} text */
 export function decoded(text) {
   try {
     return decodeURIComponent(text);

@@ -1,14 +1,14 @@
-// Documents that are not markdown, as they are written: org-mode, reStructuredText, plain text, the text of a PDF. Their headings and
-// pages are those that the memory knows.
+// Documents that are not markdown, shown as plain text: org-mode, reStructuredText, text files, the text of a PDF. The index
+// provides their headings and pages.
 
 import { h } from "./dom.js";
 import { link } from "./links.js";
 
 const FORMATS = new Set(["org", "rst", "txt", "text", "pdf"]);
 const AT_MOST = 100; // lines of a block
-const BESIDE = 3; // lines before a passage in which its heading may stand
-const LONGER = 60; // characters of a line besides the heading in it
-const ROW = /^([=\-`:'"~^_*+#<>.])\1{2,}\s*$/; // below a heading, or above it
+const BESIDE = 3; // lines before a passage in which to look for its heading
+const LONGER = 60; // characters in the line of a heading in addition to its text
+const ROW = /^([=\-`:'"~^_*+#<>.])\1{2,}\s*$/; // an underline or overline of a heading
 const URL_PART = "https?:\\/\\/[^\\s<>\"\\]]+";
 const LINKS = {
   org: new RegExp(`\\[\\[(?<target>[^[\\]\\n]+)\\](?:\\[(?<said>[^[\\]\\n]+)\\])?\\]|${URL_PART}`, "g"),
@@ -16,11 +16,11 @@ const LINKS = {
 };
 const BARE = new RegExp(URL_PART, "g");
 
-/** @param {string} format as the server says it */
+/** @param {string} format from the server's answer */
 export const isPlain = (format) => FORMATS.has(format);
 
 /**
- * The blocks of a text whose first line has the number `line`.
+ * Split a text, whose first line has the number `line`, into blocks.
  * @param {string} text @param {number} line
  * @param {{format: string, passages?: any[], pages?: number[]}} outline
  * @returns {import("./markdown.js").Block[]}
@@ -46,11 +46,11 @@ export function plainBlocks(text, line, { format, passages = [], pages = [] }) {
   return blocks;
 }
 
-/** The headings of passages, by the line on which each begins. */
+/** The headings of passages, by their first line. */
 function headingsIn(lines, line, passages) {
   const headings = new Map();
   let before = [];
-  let free = line; // the first line that is no part of a heading
+  let free = line; // the first line after the last heading found
   for (const { heading_path: path, start_line: start, end_line: end } of passages) {
     const parts = path ? path.split(" > ") : [];
     const same = parts.findIndex((part, i) => part !== before[i]);
@@ -75,7 +75,7 @@ function lineOf(title, lines, line, from, to) {
   return null;
 }
 
-/** A block of such a document. @returns {HTMLElement} */
+/** The element of a block. @returns {HTMLElement} */
 export function plainElement(token, note) {
   if (token.type === "page") return h("p", { class: "page", "data-slug": `page${token.number}`, "data-level": 7 }, `Page ${token.number}`);
   return h("pre", { class: `lines ${token.format}`, dir: "auto" }, linked(token.raw, token.format, note));
@@ -95,13 +95,13 @@ function linked(text, format, note) {
   return [...parts, text.slice(at)];
 }
 
-/** Where a target leads: to an address, or to a file beside the document. */
+/** The href for a target: a URL or the path of a file; null for anything else. */
 function meant(target) {
   if (/^(?:https?|mailto):/i.test(target)) return target;
   return /^(?:file:)?([^:]+\.\w{1,8})(?:::.*)?$/.exec(target)?.[1] ?? null;
 }
 
-/** An address without the punctuation of the sentence that it stands in. */
+/** Strip trailing punctuation of the sentence from a URL. */
 function bare(url) {
   let end = url.replace(/[.,;:!?'"*]+$/, "");
   while (end.endsWith(")") && end.split("(").length < end.split(")").length) end = end.slice(0, -1);

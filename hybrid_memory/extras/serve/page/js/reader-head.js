@@ -1,4 +1,4 @@
-// What stands above a document: its name, its facts, and what one can do with it.
+// The head of a document: title, facts and actions.
 
 import { h } from "./dom.js";
 import { EXAMPLES, editorLink, keep, template } from "./editor.js";
@@ -6,7 +6,7 @@ import { whole } from "./marks.js";
 import { facts, leaf, place } from "./results.js";
 import { address } from "./state.js";
 
-/** @param {any} answer of a read @param {string} lines those of the passage */
+/** @param {any} answer of a read @param {string} lines of the passage */
 export function head(answer, lines) {
   const { doc_id: doc, path } = answer;
   const citation = lines ? `${doc}#${lines.split("-").map((n) => `L${n}`).join("-")}` : doc;
@@ -18,7 +18,7 @@ export function head(answer, lines) {
     path !== undefined && h("div", { class: "actions" }, copyButton(citation), path && editor(path, parseInt(lines, 10) || 1)));
 }
 
-export const changedSince = () => h("p", { class: "warning" }, "The file has changed since it was taken in; the marked lines may have moved.");
+export const changedSince = () => h("p", { class: "warning" }, "The file has changed since it was indexed; the marked lines may have moved.");
 
 function copyButton(citation) {
   const said = h("span", { class: "hidden", role: "status" });
@@ -36,7 +36,7 @@ async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
-  } catch { // not a secure context, or not allowed
+  } catch { // not a secure context, or permission denied
     const area = h("textarea", { class: "hidden" });
     area.value = text;
     document.body.append(area);
@@ -47,14 +47,14 @@ async function copy(text) {
   }
 }
 
-/** A link into the editor, and where one says which. */
+/** A link that opens the editor, and a form to configure it. */
 function editor(path, line) {
   const link = h("a", { class: "edit button" }, "Open in editor");
   const said = h("p", { role: "status" });
   const input = h("input", { id: "template", type: "text", spellcheck: "false", autocomplete: "off", list: "templates", placeholder: EXAMPLES[0] });
   const form = h("form", { class: "template", hidden: true }, h("label", { for: "template" }, "Link to your editor, with {path} and {line}"),
-    h("div", {}, input, h("button", { type: "submit" }, "Keep")), h("datalist", { id: "templates" }, EXAMPLES.map((value) => h("option", { value }))), said);
-  const settings = h("button", { type: "button", class: "quiet", "aria-label": "Which editor", title: "Which editor", "aria-expanded": "false" }, "…");
+    h("div", {}, input, h("button", { type: "submit" }, "Save")), h("datalist", { id: "templates" }, EXAMPLES.map((value) => h("option", { value }))), said);
+  const settings = h("button", { type: "button", class: "quiet", "aria-label": "Choose the editor", title: "Choose the editor", "aria-expanded": "false" }, "…");
   const unfold = (open) => {
     form.hidden = !open;
     settings.setAttribute("aria-expanded", String(open));

@@ -1,5 +1,5 @@
-// One document: its text with the passage that was found marked and in view. All of it is there at once, so that the browser's own
-// search finds what is in it; what is not in view is laid out later. Only a very long one is read on as one scrolls.
+// The reader: the text of a document, scrolled to the passage found, which is marked. The whole text is loaded, so that the
+// browser's search works; the layout of distant parts is deferred. Only very long documents load more while scrolling.
 
 import { byId, h, show } from "./dom.js";
 import * as api from "./api.js";
@@ -12,22 +12,22 @@ import { find } from "./places.js";
 import { changedSince, head } from "./reader-head.js";
 import { go, state } from "./state.js";
 
-const BEFORE = 40; // lines before a passage that is not in what comes first
-const AT_ONCE = 2000; // lines that are read before those
-const END = 999999999; // a line beyond the end of every document means its end
-const BLOCKS = 30; // that are laid out together
+const BEFORE = 40; // lines to load before a passage that is not in the first part of a long document
+const AT_ONCE = 2000; // earlier lines to load at once
+const END = 999999999; // a line beyond the end of any document, which stands for the end
+const BLOCKS = 30; // blocks laid out together
 
 const panel = byId("reader");
 const article = h("article", { class: "sheet" });
 
-/** What is shown: `text` is the document's from line `first` on; `next` says where to read on. */
+/** The open document: `text` is the loaded text from line `first` on; `next` is the value of `lines` to read on. */
 let shown = null;
 let reading = new AbortController();
 
-/** The elements of what a read answered. */
+/** Make elements from the answer of a read. */
 const blocksOf = async (answer, note) => render(await parse(answer.text, answer.start_line, answer), note);
 
-/** Show a document. @param {string} doc @param {string} lines those of the passage, such as 12-30 @param {string} part a heading or ^block */
+/** Show a document. @param {string} doc @param {string} lines of the passage, such as 12-30 @param {string} part a heading or ^block */
 export async function open(doc, lines, part) {
   reading.abort();
   reading = new AbortController();
@@ -46,7 +46,7 @@ export async function open(doc, lines, part) {
   }
 }
 
-/** Show no document. */
+/** Close the document. */
 export function shut() {
   settle();
   reading.abort();
@@ -60,9 +60,9 @@ async function load(doc, lines, signal) {
   const none = { links: [], linked_from: [] };
   const [first, links] = await Promise.all([api.read(doc, "", signal), api.links(doc, signal).catch(() => none)]);
   let answer = first;
-  if (start > answer.total_lines) start = 1; // the note has become shorter
+  if (start > answer.total_lines) start = 1; // the file has become shorter
   if (start > answer.end_line) answer = await api.read(doc, `${Math.max(1, start - BEFORE)}-${END}`, signal);
-  if (start > answer.end_line) answer = await api.read(doc, `${start}-${END}`, signal); // the lines before it are long
+  if (start > answer.end_line) answer = await api.read(doc, `${start}-${END}`, signal); // the lines before the passage are too long
   const blocks = await parse(answer.text, answer.start_line, answer);
   if (signal.aborted) return;
   shown = {
@@ -85,12 +85,12 @@ function missing(doc, message) {
   panel.focus({ preventScroll: true });
 }
 
-/** Put the blocks into the article; those that it has already stay as they are. @param {import("./markdown.js").Block[]} blocks */
+/** Put the blocks into the article; reuse existing elements. @param {import("./markdown.js").Block[]} blocks */
 function draw(blocks) {
   const kept = new Map(shown.elements.map((element) => [element.source, element]));
   const elements = render(blocks, shown.note, kept);
   const first = elements.find((element) => !element.matches(".front, .page"));
-  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === inline(shown.answer.title ?? "")); // it stands above
+  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === inline(shown.answer.title ?? "")); // the head shows it
   shown.elements = elements;
   const parts = Array.from({ length: Math.ceil(elements.length / BLOCKS) }, (_, i) =>
     h("div", { class: "stretch" }, elements.slice(i * BLOCKS, (i + 1) * BLOCKS)));
@@ -101,7 +101,7 @@ const nearing = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
 }, { rootMargin: "600px" });
 
-/** The buttons for what is before and after the text that is shown. The one below is pressed by scrolling to it. */
+/** The buttons to load earlier and later text. Scrolling near the lower one presses it. */
 function ways() {
   const { first, next, last, total } = shown;
   const way = (name, label, onclick) => show(panel.querySelector(name), label && h("button", { type: "button", class: "more", onclick }, label));
@@ -124,11 +124,11 @@ async function before() {
   const from = Math.max(1, shown.first - AT_ONCE);
   const height = document.documentElement.scrollHeight;
   await extend(`${from}-${shown.first - 1}`, (answer, { text }) => {
-    if (answer.next_lines) return; // its lines are very long: those just before would be missing
+    if (answer.next_lines) return; // truncated because of very long lines: there would be a gap
     shown.text = `${answer.text}\n${text}`;
     shown.first = answer.start_line;
   });
-  scrollBy(0, document.documentElement.scrollHeight - height); // what was in view stays there
+  scrollBy(0, document.documentElement.scrollHeight - height); // keep the visible text in place
 }
 
 async function extend(lines, join) {
@@ -145,13 +145,13 @@ async function extend(lines, join) {
   }
 }
 
-/** What the document does not have of what is asked for. @param {string} part @param {number} line */
+/** A message if the document lacks the requested part or line, else "". @param {string} part @param {number} line */
 function absent(part, line) {
-  if (part) return `There is no “${part.replace(/^\^/, "")}” in this document.`;
-  return line > shown.total ? `There is no line ${line} in this document: it has ${shown.total}.` : "";
+  if (part) return `“${part.replace(/^\^/, "")}” was not found in this document.`;
+  return line > shown.total ? `This document has no line ${line}, only ${shown.total} lines.` : "";
 }
 
-/** Mark the blocks of the passage or the part, and bring them into view. */
+/** Mark the blocks of the passage or the part, and scroll to them. */
 function mark(lines, part, scroll = true) {
   for (const each of panel.querySelectorAll(".passage")) each.classList.remove("passage");
   const place = part && find(article, part);
@@ -162,14 +162,14 @@ function mark(lines, part, scroll = true) {
   if (scroll) bring(article.querySelector(".passage"));
 }
 
-const SETTLING = 2000; // ms in which images, formulas and embeds above a passage may come
+const SETTLING = 2000; // ms in which images, formulas and embeds above a passage may still load
 const MOVES = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 let settle = () => {};
 
 /**
- * Bring an element into view, and keep it there while what is above it gets its height, unless somebody scrolls. Where it is is known
- * only if its stretch is laid out.
+ * Scroll to an element, and keep it in view while content above it is loading, until the user scrolls. Its stretch must be laid
+ * out, or its position is unknown.
  */
 function bring(element) {
   settle();
@@ -211,7 +211,7 @@ function range(lines) {
   return [start || 1, end || start || 1];
 }
 
-// Links inside of this document: to a heading, a block or a footnote.
+// Links within this document: to a heading, a block or a footnote.
 article.addEventListener("click", (event) => {
   const link = event.target instanceof Element && event.target.closest("a[data-jump], a[data-note-to]");
   if (!link) return;

@@ -1,4 +1,4 @@
-// The list of results, and the list of documents where there is no question but a filter.
+// The list of results, and the list of documents for filters without a query.
 
 import { PER_NOTE } from "./api.js";
 import { byId, h, show } from "./dom.js";
@@ -8,7 +8,7 @@ import { confidenceBar, why } from "./score.js";
 
 const list = byId("results");
 
-/** @param {any} answer of a search @param {() => void} more asks for more of them */
+/** @param {any} answer of a search @param {() => void} more loads more results */
 export function showResults(answer, more) {
   const { results, hint } = answer;
   if (results.length) {
@@ -24,26 +24,26 @@ export function showDocuments(answer, more) {
   else show(list, unfiltered());
 }
 
-const unfiltered = () => nothing("Nothing found with these filters", h("a", { href: address({ filters: [] }), "data-route": true }, "Look everywhere"));
+const unfiltered = () => nothing("Nothing found with these filters", h("a", { href: address({ filters: [] }), "data-route": true }, "Search everywhere"));
 
-/** A sentence of the program: what stands between backquotes is code. @param {string} text */
+/** A message of the program: text between backquotes is code. @param {string} text */
 export const commands = (text) =>
   (text.charAt(0).toUpperCase() + text.slice(1)).split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : part));
 
-/** What stands in place of results. @param {string} title @param {...any} children */
+/** A message in place of results. @param {string} title @param {...any} children */
 export const nothing = (title, ...children) => h("div", { class: "nothing" }, h("h2", {}, title), h("p", {}, children));
 
-/** The passages of each note, its best first. @param {any[]} results @returns {any[][]} */
+/** Group passages by note, the best first. @param {any[]} results @returns {any[][]} */
 export function byNote(results) {
   const notes = new Map();
   for (const found of results) notes.set(found.doc_id, [...(notes.get(found.doc_id) ?? []), found]);
   return [...notes.values()];
 }
 
-/** The links of the results that can be seen, in order. @returns {HTMLAnchorElement[]} */
+/** The links of the visible results, in order. @returns {HTMLAnchorElement[]} */
 export const links = () => [...list.querySelectorAll("a.open")].filter((link) => !link.closest(".others:not([open])"));
 
-/** Say which result the reader shows. @param {string} doc @param {string} lines */
+/** Mark the result that the reader shows. @param {string} doc @param {string} lines */
 export function markOpen(doc, lines) {
   for (const link of list.querySelectorAll("a.open")) {
     const there = new URLSearchParams(new URL(link.href).search);
@@ -53,7 +53,7 @@ export function markOpen(doc, lines) {
   }
 }
 
-/** Put the new results where the old ones are, in one step; what was opened or focused stays so. */
+/** Replace the results in one step; unfolded details and the focus are kept. */
 function replace(items, more) {
   const focused = list.contains(document.activeElement) && document.activeElement.closest("li")?.dataset.key;
   const unfolded = (item) => [...item.querySelectorAll("details[open]")].map((part) => part.className);
@@ -64,7 +64,7 @@ function replace(items, more) {
   if (again) again.querySelector("a.open").focus({ preventScroll: true });
 }
 
-/** A note: its best passage, and the others to unfold. */
+/** A note: its best passage; the others are folded away. */
 function result([found, ...others]) {
   const { doc_id: doc } = found;
   return h("li", { "data-key": doc },
@@ -100,14 +100,14 @@ const parts = ({ heading_path: path, heading }) => (path || heading || "").split
 
 const noteTitle = (found) => found.title ?? leaf(found.doc_id);
 
-/** The headings above the passage, after the note's title; each is a filter. */
+/** The headings of the passage below the note's title; each is a filter. */
 function crumbs(found) {
   const all = parts(found).filter(Boolean);
   const steps = all.map((part, i) => [part, all.slice(0, i + 1).join(" > ")]).filter(([part], i) => i > 0 || inline(part) !== inline(noteTitle(found)));
   return steps.flatMap(([part, path]) => [h("span", { class: "crumb" }, " › "), filterLink("heading", path, whole(part, found.marks), `only below ${part}`, "crumb")]);
 }
 
-/** The document's id; each of its folders is a filter, and its name is one, too. @param {string} doc */
+/** The document's id, as links: each folder and the name are filters. @param {string} doc */
 export function place(doc) {
   const parts = doc.split("/");
   const steps = parts.map((part, i) => [part, parts.slice(0, i + 1).join("/")]);
@@ -117,9 +117,9 @@ export function place(doc) {
 /** Date, collection and tags as filters. */
 export function facts({ doc_id: doc, date, collection, metadata }) {
   const tags = Array.isArray(metadata?.tags) ? metadata.tags.map(String) : [];
-  const known = collection && !`${doc}/`.startsWith(`${collection}/`); // the place says it already
+  const known = collection && !`${doc}/`.startsWith(`${collection}/`); // the id does not show it
   return [
-    date && h("a", { href: onDay(date), "data-route": true, title: `only of ${date}` }, h("time", { datetime: date }, date)),
+    date && h("a", { href: onDay(date), "data-route": true, title: `only from ${date}` }, h("time", { datetime: date }, date)),
     known && filterLink("collection", collection, collection, `only in the collection ${collection}`),
     ...tags.slice(0, 8).map((tag) => filterLink("tag", tag, `#${tag}`, `only tagged ${tag}`)),
   ];
@@ -135,17 +135,17 @@ function onDay(date) {
 
 const also = (others) => others?.length ? h("span", { title: others.map((each) => each.citation ?? each).join("\n") }, `and ${others.length} ${others.length === 1 ? "copy" : "copies"}`) : null;
 
-/** The passage that is declared to revise this one. @param {string | null} citation */
+/** A link to a later passage that revises this one. @param {string | null} citation */
 export function newer(citation) {
   if (!citation) return null;
   return h("a", { href: addressOf(citation), "data-route": true, class: "newer", title: citation }, "a later passage revises this");
 }
 
-/** Where what a citation names is read. @param {string} citation */
+/** The address for reading a citation. @param {string} citation */
 export function addressOf(citation) {
   const [, doc, start, end] = /^(.*)#L(\d+)(?:-L?(\d+))?$/.exec(citation) ?? [];
   return address({ doc: doc ?? citation, lines: start ? `${start}-${end ?? start}` : "" });
 }
 
-/** The name of a document without its folders and without .md. @param {string} doc */
+/** The name of a document without folders and .md. @param {string} doc */
 export const leaf = (doc) => doc.split("/").at(-1).replace(/(?<=.)\.md$/, "");

@@ -1,8 +1,8 @@
-// How sure a result is, and what its score is made of. The numbers are those of `search --explain`.
+// The confidence of a result and the parts of its score. The numbers are the same as in `search --explain`.
 
 import { h, svg } from "./dom.js";
 
-/** A small bar and a word. @param {number} confidence 0 to 1 @param {string} word how good a match that is */
+/** A small bar and a word. @param {number} confidence 0 to 1 @param {string} word quality of the match */
 export function confidenceBar(confidence, word) {
   const bar = svg("svg", { viewBox: "0 0 40 4", "aria-hidden": "true" },
     svg("rect", { class: "all", width: 40, height: 4, rx: 2 }),
@@ -10,7 +10,7 @@ export function confidenceBar(confidence, word) {
   return h("span", { class: `confidence ${word}`, title: `confidence ${confidence.toFixed(2)}` }, bar, word, h("span", { class: "hidden" }, ` (confidence ${confidence.toFixed(2)})`));
 }
 
-/** Why this score: a stacked bar of its parts, opened by a click. @param {any} result */
+/** The explanation of a score, folded away: a stacked bar of its parts. @param {any} result */
 export function why({ score, explain }) {
   if (!explain) return null;
   const parts = [["words", explain.keyword.part], ["meaning", explain.vector.part], ["neighbours", explain.neighbours], ["document", explain.document]];
@@ -36,12 +36,12 @@ function stack(parts) {
 
 function ranks({ keyword, vector }) {
   const said = [];
-  if (keyword.rank) said.push(`number ${keyword.rank} by its words`);
-  if (vector.rank) said.push(`number ${vector.rank} by its meaning`);
-  return said.length ? `It is ${said.join(" and ")}.` : "";
+  if (keyword.rank) said.push(`${keyword.rank} by words`);
+  if (vector.rank) said.push(`${vector.rank} by meaning`);
+  return said.length ? `Rank ${said.join(" and ")}.` : "";
 }
 
 function nearness({ terms, coverage, nearness: near }) {
-  const words = terms?.length ? `It has ${Math.round(coverage * 100)} % of the question's words, where rare ones count more: ${terms.join(", ")}.` : "It has none of the question's words.";
-  return near === null || near === undefined ? words : `${words} The nearness of its meaning is ${near.toFixed(2)}.`;
+  const words = terms?.length ? `It contains ${Math.round(coverage * 100)} % of the query's words, weighted by rarity: ${terms.join(", ")}.` : "It contains none of the query's words.";
+  return near === null || near === undefined ? words : `${words} Similarity of meaning: ${near.toFixed(2)}.`;
 }

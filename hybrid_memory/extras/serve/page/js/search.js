@@ -1,5 +1,5 @@
-// Asks as one types: one request at a time, the newest; words answer each key, their meaning a pause.
-// Old results stay until the new ones are there, and are dimmed meanwhile.
+// Search as you type. Only the newest request counts. Each key triggers a keyword search, a pause the full search.
+// Old results stay, dimmed, until new ones arrive.
 
 import { byId, show } from "./dom.js";
 import * as api from "./api.js";
@@ -9,18 +9,18 @@ import { showOperators } from "./filters.js";
 import { byNote, commands, markOpen, showDocuments, showResults } from "./results.js";
 import { state } from "./state.js";
 
-const PAGE = 20; // results, and as many again for each "More"
+const PAGE = 20; // results, and the same number for each "More results"
 
-const PAUSE = 250; // ms without a key before the meaning of a query that is being typed is searched for
+const PAUSE = 250; // ms without a key before the full search
 
 let asking = new AbortController();
 
-/** Say that what is shown is not yet the answer to what stands in the search field. */
+/** Dim the results: they are not yet the answer to the query in the search field. */
 export function age() {
   byId("results").toggleAttribute("data-old", true);
 }
 
-/** Answer what the state asks, and show it. @param {number} [limit] @param {boolean} [typing] */
+/** Request the answer for the current state, and show it. @param {number} [limit] @param {boolean} [typing] */
 export async function ask(limit = PAGE, typing = false) {
   const { q, filters } = state();
   asking.abort();
@@ -44,7 +44,7 @@ export async function ask(limit = PAGE, typing = false) {
   }
 }
 
-/** Nothing is shown of a word that is too short to begin others: its answer comes with the pause. */
+/** Show the results of the keyword search, if any (a very short word has none), then wait for the pause. */
 async function foundTyped(q, filters, limit, signal) {
   const answer = await api.searchTyped(q, filters, limit, signal);
   if (signal.aborted) return;
@@ -81,7 +81,7 @@ async function listed(filters, limit, signal) {
   if (!signal.aborted) showListing(answer, limit, []);
 }
 
-/** The notes that filters leave, where no words are looked for. */
+/** Show the notes that match filters without a query. */
 function showListing(answer, limit, operators) {
   showOperators(operators);
   showDocuments(answer, () => ask(limit + PAGE));

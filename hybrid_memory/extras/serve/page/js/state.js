@@ -1,6 +1,6 @@
-// What the page shows, as the query string of its address: { q, doc, lines, part } and the filters. Nothing else is kept anywhere.
+// The state of the page is the query string of its address: { q, doc, lines, part } and the filters.
 
-/** Filters by their names in the address, and how each is said. Those in SEVERAL may be given more than once. */
+/** Filters by their names in the address, with a label. Those in SEVERAL may be given more than once. */
 export const FILTERS = {
   collection: "in collection", in: "in", tag: "tagged", where: "with", since: "since", until: "until", modified_since: "changed since",
   heading: "below", linked_to: "linked to",
@@ -8,7 +8,7 @@ export const FILTERS = {
 const SEVERAL = ["tag", "where"];
 const KEYS = ["q", ...Object.keys(FILTERS), "doc", "lines", "part"];
 
-/** `part` is the heading or the ^block of the document to go to. @typedef {{q: string, doc: string, lines: string, part: string, filters: [string, string][]}} State */
+/** `part` is a heading or a ^block of the document to scroll to. @typedef {{q: string, doc: string, lines: string, part: string, filters: [string, string][]}} State */
 
 /** @type {State} */
 let current = parse(location.search);
@@ -31,7 +31,7 @@ function parse(search) {
   return { q: text("q"), doc: text("doc"), lines: text("lines"), part: text("part"), filters };
 }
 
-/** The address of this state with some of it changed; another document has a part of its own. @param {Partial<State>} changes */
+/** The address for the current state with some changes. A new document resets `part`. @param {Partial<State>} changes */
 export function address(changes) {
   const next = { ...current, ...("doc" in changes ? { part: "" } : {}), ...changes };
   const pairs = [["q", next.q], ...next.filters, ["doc", next.doc], ["lines", next.doc && next.lines], ["part", next.doc && next.part]];
@@ -40,7 +40,7 @@ export function address(changes) {
   return query ? `?${query}` : "./";
 }
 
-/** Go to another state. With `replace`, Back does not lead to the present one. @param {Partial<State>} changes */
+/** Go to another state. With `replace`, the current one is removed from the history. @param {Partial<State>} changes */
 export function go(changes, { replace = false } = {}) {
   visit(address(changes), replace);
 }
@@ -70,10 +70,10 @@ function changed() {
 
 addEventListener("popstate", changed);
 
-// Links with data-route are addresses of this page; a click with a modifier opens them as any other link.
+// Links with data-route change the state of this page; a click with a modifier key opens them like any other link.
 addEventListener("click", (event) => {
   const link = event.target instanceof Element && event.target.closest("a[data-route]");
   if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  visit(link.getAttribute("href")); // of SVG, too, where `href` is no text
+  visit(link.getAttribute("href")); // in SVG, the property `href` is not a string
 });

@@ -1,5 +1,5 @@
-// What notes of Obsidian have beyond markdown: [[links]] and ![[embeds]], ==marks==, callouts, footnotes, $formulas$, ^names of
-// blocks and %%comments%%. Used by the worker alone.
+// Obsidian's extensions of markdown: [[links]] and ![[embeds]], ==marks==, callouts, footnotes, $formulas$, ^names of blocks
+// and %%comments%%. Only the worker uses this module.
 
 import { Marked } from "../vendor/marked.js";
 
@@ -15,7 +15,7 @@ const FORMULA_BLOCK = /^ {0,3}\$\$([^$]{1,10000})\$\$[ \t]*(?:\n+|$)/;
 const FOOTNOTE = /^\[\^([^\]\s]{1,100})\]:[ \t]*([^\n]*(?:\n(?![ \t]*\n|\[\^)[^\n]+)*(?:\n+(?: {2,}|\t)[^\n]+)*)(?:\n+|$)/;
 const CALLOUT = /^ {0,3}> ?\[!([\w-]{1,40})(?:\|[^\]\n]*)?\]([+-]?)[ \t]*([^\n]*)(?:\n|$)((?: {0,3}>[^\n]*(?:\n|$))*)/;
 
-/** An extension of the parser: where it may begin, and the token that it makes of a match. */
+/** An inline extension of the parser. `begins` finds possible starts; `token` makes the fields of the token from a match. */
 const inline = (name, begins, pattern, token) => ({
   name, level: "inline", start: (text) => { const at = text.search(begins); return at < 0 ? undefined : at; },
   tokenizer(text) {
@@ -53,12 +53,12 @@ const parser = new Marked({
   ],
 });
 
-/** The tokens of a note. @param {string} text */
+/** Parse a note to tokens. @param {string} text */
 export const tokens = (text) => parser.lexer(withoutComments(text));
 
 const SIGN = /^[ \t>]*(`{3,}|~{3,})[^\n]*$|(`+)|%%|<!--/gm;
 
-/** A text without %%comments%% and those of HTML, but with all of its line breaks. What stands in code stays. */
+/** Remove %%comments%% and HTML comments, except in code. Line breaks are kept, so that line numbers stay the same. */
 function withoutComments(text) {
   if (!/%%|<!--/.test(text)) return text;
   let shown = "";
@@ -86,7 +86,7 @@ function endOfFence(text, fence, from) {
   return closing.exec(text) ? closing.lastIndex : text.length;
 }
 
-/** Code in a line ends in its paragraph; else the backquotes are text. */
+/** The end of inline code. Without closing backquotes in the same paragraph, it is text. */
 function endOfCode(text, ticks, from) {
   const end = text.indexOf(ticks, from);
   return end < 0 || /\n[ \t]*\n/.test(text.slice(from, end)) ? from : end + ticks.length;
