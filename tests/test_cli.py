@@ -238,7 +238,7 @@ def test_eval_prints_figures_and_tells_what_it_left_out(
     assert "misses" not in found
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["hybrid-memory"] * 4
     assert "left out mode hybrid: no chunk has an embedding" in done.stderr
-    assert "1 of 3 queries not asked: no wanted document" in done.stderr
+    assert "1 of 3 queries not run: no relevant document" in done.stderr
     assert "count as missed: absent.md" in done.stderr
     assert [miss["id"] for miss in answer(run(*judged, "--misses"))["misses"]] == ["2"]
     seen = in_terminal(environ, *judged, "--misses", "--modes", "keyword", env={"NO_COLOR": "1"})

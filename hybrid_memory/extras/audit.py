@@ -1,8 +1,8 @@
-"""What makes a memory rot, as `doctor --audit` lists it: copies, what is out of date, notes that
-nothing leads to, secrets, huge notes. Reads the store alone, asks no model, changes nothing.
+"""The findings of `doctor --audit`: copies, outdated notes, notes without incoming links, secrets
+and huge notes. An audit only reads the store; it asks no model and changes nothing.
 
-To add a kind, write a function from the passages to places and add a row to KINDS. Which passages
-searches have shown is not known, because the store keeps no record of that.
+To add a kind, write a function that maps a memory to places, and add a row to KINDS. The store does
+not record searches, so an audit cannot find passages that nobody reads.
 """
 
 import re
@@ -22,32 +22,33 @@ from .formats.redaction import redact
 
 Item = TypeVar("Item")
 
-SHOWN = 20  # places of one kind that are listed; the others are counted
-NAMED = 3  # copies that are named
-BATCH = 500  # passages that are read at a time
-READ_TOGETHER = 20  # in which secrets are looked for: twice as fast as in each alone
-END = 10**9  # a line after the last one of any document
+SHOWN = 20  # places listed per kind; the rest are only counted
+NAMED = 3  # copies cited per finding
+BATCH = 500  # passages read at a time
+READ_TOGETHER = 20  # passages scanned for secrets at once: twice as fast as one by one
+END = 10**9  # a line number beyond the end of any document
 
-FEWEST_WORDS = 12  # of a passage that counts as a copy: shorter ones are headings and templates
-FEWEST_OF_PROSE = 30  # words of a near copy that stand outside links, tags and rules of tables
-ALIKE = 0.8  # share of the words of two near copies that both have
-SHINGLE = 4  # words that stand side by side
-SKETCH = 6  # least hashes of the shingles by which near copies find each other
-LEAST_SHARED = 2  # of these, before all words are compared
-CROWD = 12  # passages with one hash in common beyond which it is a template's
-LEAST_OF_PRIVATE_KEY = 160  # characters with its first and last line; the shortest are of Ed25519
-HUGE = 60_000  # characters of a document, some thirty pages
+FEWEST_WORDS = 12  # of a copy; shorter passages are headings and templates
+FEWEST_OF_PROSE = 30  # words of a near copy, not counting links, tags and table rules
+ALIKE = 0.8  # minimum share of common words between near copies
+SHINGLE = 4  # consecutive words
+SKETCH = 6  # smallest shingle hashes kept per passage, to find candidate pairs
+LEAST_SHARED = 2  # hashes that a candidate pair has in common
+CROWD = 12  # a hash shared by more passages comes from a template and is ignored
+LEAST_OF_PRIVATE_KEY = 160  # characters, with header and footer; Ed25519 keys are the shortest
+HUGE = 60_000  # characters of a document, about thirty pages
 
 STATUSES = ("superseded", "obsolete", "deprecated", "replaced", "outdated")
-# A line near the top that says so of the whole note, as decision records have it
+# A status line for the whole note, as in decision records
 SAYS_SUPERSEDED = re.compile(
     r"^[\W_]*(?:status[\W_]+)?(?:superseded|obsoleted) by\b"
     r"|^[\W_]*status[\W_]+(?:superseded|obsolete|deprecated|outdated)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 NO_PROSE = re.compile(r"\]\([^)\s]*\)|<[^<>\n]*>|https?://\S+|[-=]{3,}")
-# What documentation writes where a secret would stand: a word that says so, a variable, a pattern, runs
-# of characters or of one character, or nothing but words and small numbers, which a weak password may be
+# Placeholders for secrets in documentation: words such as "example", variables, patterns, and runs
+# of one character. RUN and ONLY_WORDS match further ones: sequences such as 1234 or abcd, and text
+# that consists of words and small numbers (which may also be a weak password)
 SAYS_MADE_UP = re.compile(
     r"example|sample|placeholder|dummy|fake|replace|redacted|change[_-]?me|your|not[_-]real|base64"
     r"|^user:|[<>{}|`]|=\"|a-z0-9|\.\.\.|…|([\dxX*])\1{5}",
@@ -60,14 +61,14 @@ DATED = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-W\d{2}")
 
 
 class Place(NamedTuple):
-    """Where something is, and what is to be said of it."""
+    """A citation and a remark about it."""
 
     citation: str
     note: str
 
 
 class Listing(NamedTuple):
-    """The places of one kind: how many there are, and the first of them."""
+    """The findings of one kind: their total number and the first of them."""
 
     kind: str
     about: str
@@ -75,12 +76,12 @@ class Listing(NamedTuple):
     places: list[Place]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `doctor --audit --json` prints of it."""
+        """The JSON form, as printed by `doctor --audit --json`."""
         return self._asdict() | {"places": [place._asdict() for place in self.places]}
 
 
 class Passage:
-    """A chunk and where it stands; `words` are those of its text in lower case, a space between them."""
+    """A chunk and its location; `words` is its text in lower case without punctuation."""
 
     def __init__(self, row: ChunkRow) -> None:
         self.row = row
@@ -91,13 +92,12 @@ class Passage:
 
     @property
     def citation(self) -> str:
-        """Return the document and the lines."""
         row = self.row
         return citation(row.doc_id, row.start_line, row.end_line, row.pages)
 
 
 class Beginnings:
-    """The first passage of every document: a tenth of the time that all take."""
+    """The first passage of every document; reads a tenth of what `Memory` does."""
 
     def __init__(self, storage: Storage) -> None:
         chunks = storage.chunks
@@ -106,13 +106,12 @@ class Beginnings:
         self.documents = {row.doc_id: [Passage(row)] for row in rows}
 
     def first(self) -> Iterator[Passage]:
-        """Yield the first passage of every document."""
         for passages in self.documents.values():
             yield from passages[:1]
 
 
 class Memory(Beginnings):
-    """All that the kinds read: every passage, by document, and the links."""
+    """The input of the audits: all passages, by document, and the documents that others link to."""
 
     def __init__(self, storage: Storage) -> None:
         self.documents = {}
@@ -128,14 +127,14 @@ class Memory(Beginnings):
             self.linked |= targets - {doc_id}
 
     def passages(self) -> Iterator[Passage]:
-        """Yield every passage, document by document."""
+        """Yield all passages, document by document."""
         for passages in self.documents.values():
             yield from passages
 
 
 @retry_once
 def audit(store: HybridStore) -> list[Listing]:
-    """Return a listing of each kind, the empty ones, too."""
+    """Return a listing for each kind, including the empty ones."""
     with store.storage.snapshot():
         memory = Memory(store.storage)
     listings = []
@@ -146,7 +145,7 @@ def audit(store: HybridStore) -> list[Listing]:
 
 
 def show(listings: Iterable[Listing], stream: TextIO) -> None:
-    """Print a line for each kind, and the places below it."""
+    """Print a line for each kind, followed by its places."""
     for listing in listings:
         print(f"{listing.total:>6,}  {listing.kind}: {listing.about}", file=stream)
         for place in listing.places:
@@ -164,7 +163,7 @@ def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def copies(memory: Memory) -> Iterator[Place]:
-    """Yield the first of the passages with the same words, those that stand most often first."""
+    """Yield the first passage of each group with the same words, the largest group first."""
     by_words: dict[str, list[Passage]] = defaultdict(list)
     for passage in memory.passages():
         if passage.count >= FEWEST_WORDS:
@@ -183,11 +182,11 @@ def _some(passages: Sequence[Passage]) -> str:
 
 
 def near_copies(memory: Memory) -> Iterator[Place]:
-    """Yield the passages that have nearly the words of one in another document.
+    """Yield the passages that have nearly the same words as one in another document.
 
-    Two passages are compared if they share some of the least hashes of their shingles (Broder, "On
-    the resemblance and containment of documents", 1997). Of those with the same words, which are
-    listed as copies, the first stands for all.
+    Two passages are compared if they share some of the smallest hashes of their shingles (Broder,
+    "On the resemblance and containment of documents", 1997). Of passages with the same words, which
+    `copies` lists, only the first is compared.
     """
     first_with: dict[str, Passage] = {}
     for passage in memory.passages():
@@ -216,19 +215,19 @@ def near_copies(memory: Memory) -> Iterator[Place]:
 
 
 def has_prose(text: str) -> bool:
-    """Return whether a text says something: templates and lists of links are alike by nature."""
+    """Whether a text is prose; templates and lists of links always look alike."""
     return len(re.findall(r"\w+", NO_PROSE.sub(" ", text))) >= FEWEST_OF_PROSE
 
 
 def _sketch(words: str) -> list[int]:
-    """Return the least hashes of the shingles."""
+    """Return the smallest hashes of the shingles."""
     encoded = words.encode().split()
     shingles = zip(*(encoded[start:] for start in range(SHINGLE)), strict=False)
     return sorted(set(map(crc32, map(b" ".join, shingles))))[:SKETCH]
 
 
 def _resemblance(first: str, second: str) -> float:
-    """Return the share of the words of both that both have, each as often as it stands."""
+    """The Jaccard index of two texts as multisets of words."""
     first_counts = Counter(first.split())
     second_counts = Counter(second.split())
     common = first_counts & second_counts
@@ -237,8 +236,8 @@ def _resemblance(first: str, second: str) -> float:
 
 
 def superseded(memory: Beginnings) -> Iterator[Place]:
-    """Yield the documents of which their metadata, those of another one, or a line of their own say
-    that they no longer hold.
+    """Yield the documents that are marked as no longer valid: by their metadata, by another
+    document's metadata, or by a status line in their text.
     """
     by_others: dict[str, str] = {}
     for passage in memory.first():
@@ -253,19 +252,19 @@ def superseded(memory: Beginnings) -> Iterator[Place]:
         others = [other for name, other in by_others.items() if is_named(doc_id, [name])]
         status = str(metadata.get("status", ""))
         if successors:
-            yield Place(doc_id, f"its metadata name {', '.join(successors)} in its place")
+            yield Place(doc_id, f"its metadata name a successor: {', '.join(successors)}")
         elif status.lower().startswith(STATUSES):
             yield Place(doc_id, f"its status is {status!r}")
         elif others:
             yield Place(doc_id, f"{others[0]} supersedes it")
         elif SAYS_SUPERSEDED.search(first.text):
-            yield Place(first.citation, "it says so itself")
+            yield Place(first.citation, "its text says so")
 
 
 def not_linked(memory: Memory) -> Iterator[Place]:
-    """Yield the notes that no link leads to, in collections whose notes are linked at all.
+    """Yield the notes without incoming links, in collections that have links at all.
 
-    Notes that are named by a date, and texts without a file, are found by other ways.
+    Notes named after a date and texts without a file are left out, as one finds them in other ways.
     """
     linking = set()
     for passage in memory.first():
@@ -281,8 +280,8 @@ def not_linked(memory: Memory) -> Iterator[Place]:
 
 
 def secrets(memory: Memory) -> Iterator[Place]:
-    """Yield the passages with what would be masked in a transcript, unless it is made up, as it is in
-    documentation. The secret is not repeated.
+    """Yield the passages with a secret that would be masked in a transcript. Placeholders, as in
+    documentation, do not count. The secret itself is not repeated.
     """
     by_text: dict[str, list[Passage]] = defaultdict(list)
     for passage in memory.passages():
@@ -298,11 +297,11 @@ def secrets(memory: Memory) -> Iterator[Place]:
 
 
 def looks_real(secret: str) -> bool:
-    """Return whether nobody made up this secret to show where one stands.
+    """Whether a secret looks real and not like a placeholder.
 
     `sk-proj-aB3dE5gH7jK9 -> True`, `example-key-not-real -> False`, `ollama-local -> False`
     """
-    if "-----" in secret:  # a private key has lines
+    if "-----" in secret:  # a private key in PEM format
         return len(secret) > LEAST_OF_PRIVATE_KEY
     if SAYS_MADE_UP.search(secret):
         return False
@@ -310,7 +309,9 @@ def looks_real(secret: str) -> bool:
 
 
 def huge(memory: Memory) -> Iterator[Place]:
-    """Yield the notes of more than HUGE characters, the longest first. Transcripts are long."""
+    """Yield the notes of more than HUGE characters, longest first. Transcripts are left out: they
+    are always long.
+    """
     sizes = Counter[str]()
     for passage in memory.passages():
         if not passage.doc_id.endswith(".jsonl"):
@@ -323,13 +324,10 @@ def huge(memory: Memory) -> Iterator[Place]:
 
 
 KINDS: dict[str, tuple[str, Callable[[Memory], Iterable[Place]]]] = {
-    "copies": ("texts that stand in several places, word by word", copies),
-    "near copies": ("passages that are nearly the same in another document", near_copies),
-    "superseded": (
-        "documents that say, or of which others say, that they no longer hold",
-        superseded,
-    ),
-    "not linked": ("notes that no link leads to, where notes are linked", not_linked),
-    "secrets": ("passages with what looks like a secret", secrets),
+    "copies": ("passages that appear word for word in several places", copies),
+    "near copies": ("passages that nearly repeat one in another document", near_copies),
+    "superseded": ("documents marked as superseded, by themselves or by others", superseded),
+    "not linked": ("notes without incoming links, in collections that use links", not_linked),
+    "secrets": ("passages that seem to contain a secret", secrets),
     "huge": (f"notes of more than {HUGE:,} characters", huge),
 }

@@ -1,7 +1,7 @@
-"""Tab completion by argcomplete: which values the arguments take. The shell runs the program with
-_ARGCOMPLETE in its environment, see https://kislyuk.github.io/argcomplete.
+"""Tab completion with argcomplete: the possible values of arguments. The shell runs the program
+with _ARGCOMPLETE in its environment, see https://kislyuk.github.io/argcomplete.
 
-The memory is only read. A problem is not shown: the shell then offers files.
+Completion only reads the memory. On an error it prints nothing, and the shell offers file names.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from ..surface.arguments import Parser, common_parser, main_parser
 from ..surface.streams import harmless
 from .environment import needing
 
-MANY = 100  # documents; of more, only the next part of their ids is offered, as of folders
+MANY = 100  # documents; if more match, only the next path component of their ids is offered
 
 
 def complete() -> None:
-    """Print what may stand at the cursor, and end the process."""
+    """Print the completions for the word at the cursor, and end the process."""
     with needing("completion", "completion"):
         import argcomplete
     parser = parser_of(os.environ.get("COMP_LINE", "").split())
@@ -37,7 +37,7 @@ def _may_stand(word: str, prefix: str) -> bool:
 
 
 def parser_of(words: Iterable[str]) -> Parser:
-    """Return a parser of all commands; only those among the words have their options."""
+    """Return a parser of all commands; only commands among the words get their options."""
     parser = main_parser()
     commands = parser.add_subparsers()
     for name, command in COMMANDS.items():
@@ -46,7 +46,7 @@ def parser_of(words: Iterable[str]) -> Parser:
             continue
         common = common_parser()
         for argument in common.arguments:
-            argument.default = argparse.SUPPRESS  # what stands before the command is kept
+            argument.default = argparse.SUPPRESS  # or it would reset options before the command
         own = commands.add_parser(name, parents=[common], help=command.about)
         load(command.options)(own)
         for argument in own.arguments:
@@ -60,8 +60,8 @@ Completer = Callable[[HybridStore, str], Iterable[str]]
 
 
 def _completer(argument: argparse.Action) -> Callable[..., Iterable[str]] | None:
-    """Return what argcomplete asks for the values of an argument; None: it knows them, or they are
-    files.
+    """Return the completer of an argument for argcomplete; None if argcomplete can derive the
+    values from the parser, or if they are files.
     """
     if argument.metavar == "KEY":
         return lambda **_: config.DEFAULTS
@@ -78,14 +78,14 @@ def _completer(argument: argparse.Action) -> Callable[..., Iterable[str]] | None
 
 
 def _open(parsed: Namespace) -> HybridStore:
-    """Open the memory that the words before the cursor choose."""
+    """Open the memory selected by the options before the cursor."""
     known = dict.fromkeys([*arguments.SETTINGS, "config"]) | {"workspace": "."} | vars(parsed)
     settings = arguments.settings(Namespace(**known | {"command": ""}))
     return HybridStore(settings["db_path"], settings, create=False, read_only=True)
 
 
 def _ids(store: HybridStore, prefix: str) -> list[str]:
-    """Return the ids that begin with the prefix. If there are many, return them up to the next /."""
+    """Return the ids with this prefix, or, if there are many, their parts up to the next slash."""
     names = sorted(name for name in store.storage.catalog.ids() if name.startswith(prefix))
     if len(names) <= MANY:
         return names
@@ -94,7 +94,7 @@ def _ids(store: HybridStore, prefix: str) -> list[str]:
 
 
 def _ids_or_ends(store: HybridStore, prefix: str) -> list[str]:
-    """Return ids, or if none begins with the prefix, the ends of ids that only one document has."""
+    """Return the ids with this prefix; if there are none, the unambiguous ends of ids with it."""
     names = _ids(store, prefix)
     if names:
         return names

@@ -1,11 +1,11 @@
-"""Copy a store into another one, whatever their engines: documents, chunks, embeddings, and what is
-known of their folders.
+"""The command `copy`: copy a store to another one, also between engines: documents, chunks,
+embeddings, and the settings of ingested folders.
 
-What the other store has already is not written again, so a copy that was interrupted goes on where
-it was. In the end every document is read from both stores and compared.
+Documents that the target already has are skipped, so an interrupted copy resumes where it stopped.
+At the end every document is read from both stores and compared.
 
-Of a database that is damaged, the texts without a file can be copied alone: all else comes from the
-files.
+From a damaged database, the texts without a file can be copied alone: everything else can be
+ingested again from the files.
 """
 
 import os
@@ -32,8 +32,8 @@ from ..surface.terminal import progress_line
 from ..text.characters import storable
 from .environment import without_password
 
-GROUP = 64  # documents in a transaction
-CUTTING = ("chunk_size", "chunk_overlap", "date_keys")  # what decides how a text is cut and dated
+GROUP = 64  # documents per transaction
+CUTTING = ("chunk_size", "chunk_overlap", "date_keys")  # settings for chunking and dates
 
 
 def copy(
@@ -41,17 +41,18 @@ def copy(
     target: HybridStore,
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> dict[str, Any]:
-    """Return counts of `documents`, `chunks` and `embeddings` that were compared, and of documents
-    `written` this time.
+    """Copy all documents. Return the numbers of `documents`, `chunks` and `embeddings` compared,
+    and of documents `written` by this call.
 
-    Raises StoreError for a target with embeddings of another model, and for a document that is not
-    the same after all.
+    Raises StoreError for a target with embeddings of another model, and if a copied document
+    differs from its source.
     """
     identity = source.storage.embeddings.identity()
     identity_of_target = target.storage.embeddings.identity()
     if identity and identity_of_target and identity != identity_of_target:
         raise StoreError(
-            f"{target.path} has embeddings of another model than {source.path}; copy to a new store"
+            f"{target.path} and {source.path} have embeddings of different models; "
+            "copy to a new store"
         )
     with source.storage.snapshot():
         ids = sorted(source.storage.catalog.ids())
@@ -68,12 +69,12 @@ def copy(
                 news = target.storage.sources.news(folder)
                 if news:
                     target.storage.sources.remember(news)
-            target.storage.embeddings.restore()  # makes the index of many, now that all are there
+            target.storage.embeddings.restore()  # builds the vector index once, for all embeddings
         return _compared(source, target, ids, progress) | {"written": written}
 
 
 def _lacking(storage: Storage, target: Storage, ids: list[str]) -> list[Whole]:
-    """Return the documents that the target does not have as they are here."""
+    """Return the documents that the target lacks, or has with other content."""
     documents = [storage.documents.whole(doc_id) for doc_id in ids]
     return [document for document in documents if document and not _has(target, document)]
 
@@ -84,12 +85,12 @@ def _compared(
     ids: list[str],
     progress: Callable[[Progress], None],
 ) -> dict[str, int]:
-    """Return what both stores have. Raises StoreError for a document that is not the same."""
+    """Compare the documents of both stores and count them. Raises StoreError if one differs."""
     counts = {"documents": 0, "chunks": 0, "embeddings": 0}
     for number, doc_id in enumerate(ids, 1):
         document = source.storage.documents.whole(doc_id)
         if document is None or not _has(target.storage, document):
-            raise StoreError(f"the copy of {doc_id!r} is not the same; run the command again")
+            raise StoreError(f"the copy of {doc_id!r} differs; run the command again")
         hashes = [chunk["content_hash"] for chunk in document.prepared.chunks]
         counts["documents"] += 1
         counts["chunks"] += len(hashes)
@@ -110,7 +111,7 @@ def _write(storage: Storage, documents: list[Whole], identity: Any) -> None:
 
 
 def _has(storage: Storage, document: Whole) -> bool:
-    """Return True if the store has the document with the same chunks and embeddings."""
+    """Whether the store has this document with the same chunks and embeddings."""
     own = storage.documents.whole(document.prepared.row["doc_id"])
     return own is not None and _content(own) == _content(document)
 
@@ -132,11 +133,11 @@ def _content(document: Whole) -> tuple[Any, ...]:
 
 
 def copy_texts(path: str, remains: Remains, target: HybridStore) -> dict[str, Any]:
-    """Copy the texts that were read from the database at `path`. A text keeps its date; a damaged
-    one does not replace the one that the target has.
+    """Copy the texts recovered from the database at `path`. A text keeps its date; a damaged text
+    does not replace one that the target has.
 
-    Return the number of `documents`, the `damaged` ones with their `damage`, the commands that
-    `ingest` the files again, and `warnings`.
+    Return the number of `documents`, the `damaged` ones with their `damage`, the `ingest` commands
+    for the files, and `warnings`.
     """
     has = target.storage.catalog.by_id
     texts = [saved for saved in remains.texts if not (saved.damage and has(saved.doc_id))]
@@ -146,7 +147,7 @@ def copy_texts(path: str, remains: Remains, target: HybridStore) -> dict[str, An
     warnings = [f"{saved.doc_id} is damaged: {saved.damage}" for saved in damaged]
     if remains.problem:
         warnings.append(
-            f"not all texts of {path} can be read: {remains.problem}; SQLite's own shell may find "
+            f"not all texts of {path} can be read: {remains.problem}; SQLite's shell may recover "
             f"more: `sqlite3 {quote(path)} .recover | (umask 077; sqlite3 recovered.db)`, then "
             f"`hybrid-memory copy --texts recovered.db {quote(without_password(target.path))}`"
         )
@@ -171,14 +172,14 @@ def _put_text(target: HybridStore, saved: SavedText) -> None:
 
 def copy_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] FROM TO"
-    parser.add_argument("source", metavar="FROM", help="the database that is copied")
+    parser.add_argument("source", metavar="FROM", help="the database to copy")
     parser.add_argument(
-        "target", metavar="TO", help="the other database, which may have a part of the copy already"
+        "target", metavar="TO", help="the database to copy to; it may contain part of the copy"
     )
     parser.add_argument(
         "--texts",
         action="store_true",
-        help="copy only the texts that have no file, even from a damaged SQLite file",
+        help="copy only the texts without a file; works with a damaged SQLite file",
     )
     examples(
         parser,
@@ -200,7 +201,7 @@ def run_copy(args: Namespace) -> int:
 
     if args.texts:
         if is_server(args.source) or address_fault(args.source):
-            raise UsageError("--texts reads a SQLite file")
+            raise UsageError("--texts works with SQLite files only")
         path = os.path.abspath(os.path.expanduser(args.source))
         remains = read_remains(path)
         with opened(args.target, create=True) as target, target.storage.guarded("cannot write"):

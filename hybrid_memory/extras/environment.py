@@ -1,5 +1,5 @@
-"""What is at hand: the packages of Python and what adds one, what starts this program again, and the
-user's editor.
+"""The environment of the process: optional Python packages and how to install them, the command
+that starts this program, and the user's editor.
 """
 
 import os
@@ -20,7 +20,7 @@ from ..errors import ConfigError, HybridMemoryError, SourceError, UsageError
 from ..paths import CHECKOUT
 from ..text.characters import plural
 
-EXTRAS = {  # of pyproject.toml
+EXTRAS = {  # as in pyproject.toml
     "completion": "argcomplete>=3.5",
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
@@ -30,11 +30,11 @@ EXTRAS = {  # of pyproject.toml
     "watch": "watchfiles>=0.21",
 }
 
-PASSWORDS = ("password", "sslpassword")  # of an address
+PASSWORDS = ("password", "sslpassword")  # connection parameters
 
 
 def missing_package(user: str, extra: str) -> str:
-    """Return one line for `user`, the command or setting that needs the package of this extra."""
+    """The message that `user`, a command or setting, needs the package of an extra; one line."""
     requirement = EXTRAS[extra]
     name = requirement.partition(">")[0]
     command = join(install_command(extra, requirement))
@@ -43,15 +43,16 @@ def missing_package(user: str, extra: str) -> str:
 
 
 def has(extra: str) -> bool:
-    """Return whether the package of this extra is there. Imports nothing."""
+    """Whether the package of this extra is installed. Imports nothing."""
     name = re.split(r"[\[>]", EXTRAS[extra])[0]
     return find_spec(name) is not None
 
 
 @contextmanager
 def needing(extra: str, user: str | None = None) -> Iterator[None]:
-    """Imports of `user`, by default the command with the name of the extra. Raises ConfigError if a
-    package is missing.
+    """A context for imports of an optional package: raises ConfigError if the package is missing.
+
+    `user` is what needs it; by default the command named like the extra.
     """
     try:
         yield
@@ -60,14 +61,16 @@ def needing(extra: str, user: str | None = None) -> Iterator[None]:
 
 
 def install_command(extra: str, requirement: str) -> list[str]:
-    """Return the arguments of the command. A tool of uv and the environment of a checkout are told to uv,
-    or its next change would remove the package.
+    """Return the command that installs the package of an extra into this environment.
+
+    For a tool that uv installed and for the environment of a checkout, the command records the
+    extra with uv; otherwise uv would remove the package at its next change.
     """
     if tool := _tool_install():
         return [*tool, "--with", requirement]
     if os.path.realpath(sys.prefix) == os.path.realpath(_project_environment()) and _made_by_uv():
-        # Without --no-dev it would add the tools of development, and without --inexact remove what
-        # other extras brought.
+        # Without --no-dev, uv would add the development tools; without --inexact, it would remove
+        # the packages of other extras.
         return ["uv", "sync", "--no-dev", "--inexact", "--extra", extra, "--project", CHECKOUT]
 
     if find_spec("pip"):
@@ -76,8 +79,8 @@ def install_command(extra: str, requirement: str) -> list[str]:
 
 
 def program(*, for_cron: bool = False) -> list[str]:
-    """Return the words that start this program again from any folder: its name if the shell finds it by
-    that, else a whole path.
+    """Return the command that starts this program from any folder: its name if the shell finds it
+    on the PATH, else an absolute path. With `for_cron`, always the path.
     """
     script = os.path.abspath(sys.argv[0])
     name = os.path.basename(script)
@@ -85,7 +88,7 @@ def program(*, for_cron: bool = False) -> list[str]:
         return [sys.executable, "-m", "hybrid_memory"]
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     if "UV_RUN_RECURSION_DEPTH" in os.environ:
-        folders = folders[1:]  # `uv run` puts its environment first, only for what it runs
+        folders = folders[1:]  # `uv run` prepends its environment for this process only
     by_name = which(name, path=os.pathsep.join(folders))
     if for_cron or by_name is None or os.path.realpath(by_name) != os.path.realpath(script):
         return [script]
@@ -93,7 +96,7 @@ def program(*, for_cron: bool = False) -> list[str]:
 
 
 def without_password(database: str) -> str:
-    """Return the database without the passwords of an address, which libpq finds elsewhere."""
+    """Return a database address without its passwords (libpq can find these elsewhere)."""
     if not is_server(database):
         return database
     if is_connection_string(database):
@@ -115,8 +118,10 @@ def without_password(database: str) -> str:
 
 
 def _tool_install() -> list[str] | None:
-    """Return the `uv tool install` that made this environment; None if that did not, or if its receipt
-    names no files of ours.
+    """Return the `uv tool install` command that created this environment.
+
+    None if the environment was created otherwise, or if uv's receipt names no local files of this
+    project.
     """
     import tomllib
 
@@ -138,7 +143,9 @@ def _tool_install() -> list[str] | None:
 
 
 def _requirement(noted: dict[str, Any]) -> str | None:
-    """Return a requirement of a receipt as an argument; None for one that does not come from an index."""
+    """Return a requirement of a receipt as a command-line argument; None if it does not come from a
+    package index.
+    """
     if noted.keys() - {"name", "extras", "specifier"}:
         return None
     extras = f"[{','.join(noted['extras'])}]" if "extras" in noted else ""
@@ -146,7 +153,7 @@ def _requirement(noted: dict[str, Any]) -> str | None:
 
 
 def _project_environment() -> str:
-    """Return where `uv run` and `uv sync` keep the environment of the checkout."""
+    """The folder in which `uv run` and `uv sync` keep the environment of the checkout."""
     return os.path.join(CHECKOUT, os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")
 
 
@@ -160,45 +167,47 @@ def _made_by_uv() -> bool:
         return False
 
 
-# The name of the program -> its arguments for a line. Other editors get the file alone.
+# Editors by their arguments for a line number. Other editors get only the file.
 PLUS_LINE = ("vi", "vim", "nvim", "gvim", "nano", "emacs", "emacsclient", "micro", "kak")
 COLON_LINE = ("subl", "hx", "helix", "zed")
 GOTO = ("code", "code-insiders", "codium", "cursor")
 
 
 def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
-    """Open the file of a result, counted from 1, at its first line, and wait until the editor ends.
+    """Open the file of result `number` (counted from 1) at its first line, and wait until the
+    editor exits.
 
-    Raises UsageError if there is no such result, SourceError for a stored text or a file that is no
-    text, HybridMemoryError if no editor is known or it fails.
+    Raises UsageError if there is no such result, SourceError for a stored text or a file that is
+    not plain text, HybridMemoryError if no editor is set or the editor fails.
     """
     if number > len(results):
         raise UsageError(f"--open {number}: the search has {plural(len(results), 'result')}")
     result = results[number - 1]
     if result["path"] is None:
-        raise SourceError(f"{result['citation']} was stored without a file; `get` reads it")
+        raise SourceError(
+            f"{result['citation']} was stored without a file; read it with `hybrid-memory get`"
+        )
     if not format_of(result["path"]).is_text:
-        way_out = f"`hybrid-memory get {quote(result['citation'])}` reads it"
-        raise SourceError(f"{result['path']} is no text for an editor; {way_out}")
+        way_out = f"read it with `hybrid-memory get {quote(result['citation'])}`"
+        raise SourceError(f"{result['path']} is not a text file; {way_out}")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise HybridMemoryError(
-            "--open needs an editor; set VISUAL or EDITOR, as in `export EDITOR=nano`"
+            "--open needs an editor; set VISUAL or EDITOR, for example `export EDITOR=nano`"
         )
     arguments = command(editor, result["path"], result["start_line"])
     try:
         status = subprocess.run(arguments, check=False).returncode
     except OSError as error:
         raise HybridMemoryError(
-            f"cannot start the editor {arguments[0]!r}: {error.strerror}; see VISUAL and EDITOR"
+            f"cannot start the editor {arguments[0]!r}: {error.strerror}; check VISUAL and EDITOR"
         ) from error
     if status:
-        raise HybridMemoryError(f"the editor {arguments[0]!r} ended with exit status {status}")
+        raise HybridMemoryError(f"the editor {arguments[0]!r} failed with exit status {status}")
 
 
 def command(editor: str, path: str, line: int) -> list[str]:
-    """Return the editor with its own arguments, and the file at the line if the editor's way to say that
-    is known.
+    """Return the command that opens a file in an editor, at the line if the editor is known.
 
     'code -w', '/a.md', 3 -> code -w --goto /a.md:3
     """

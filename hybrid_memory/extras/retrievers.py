@@ -1,7 +1,8 @@
-"""Retrievers for agents' frameworks: LangChainRetriever for langchain-core, LlamaIndexRetriever for
-llama-index-core. Each is made when it is first imported, and needs only its own framework.
+"""Retrievers for agent frameworks: LangChainRetriever for langchain-core, LlamaIndexRetriever for
+llama-index-core. Each class is created on its first import and needs only its framework.
 
-Both take a store and the keywords of `HybridStore.search`, and give each passage its citation.
+Both take a store and keyword arguments of `HybridStore.search`. The metadata of each passage
+include its citation.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from typing import Any
 
 from ..store import HybridStore, Result
 
-READ = ("citation", "heading_path", "date")  # what a model reads beside the text
+READ = ("citation", "heading_path", "date")  # metadata that a model sees with the text
 KEPT = ("doc_id", "path", "start_line", "end_line", "score", "confidence", "newer")
 
 
@@ -23,7 +24,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _metadata(result: Result) -> dict[str, Any]:
-    """Return the document's own metadata, and over them what the search says of the passage."""
+    """The document's metadata, overridden by the fields of the search result."""
     fields: dict[str, Any] = dict(result)
     return result["metadata"] | {key: fields[key] for key in (*READ, *KEPT)}
 
@@ -35,13 +36,14 @@ def _for_langchain() -> Any:
     from langchain_core.retrievers import BaseRetriever
 
     class LangChainRetriever(BaseRetriever):
-        """A retriever of LangChain over a store; `ainvoke` searches in a thread.
+        """A LangChain retriever over a store; `ainvoke` searches in a thread.
 
-        `search` has keywords of `HybridStore.search`: {"limit": 5, "collection": "memory"}.
+        `search` holds keyword arguments of `HybridStore.search`:
+        {"limit": 5, "collection": "memory"}.
         """
 
         store: HybridStore
-        search: dict[str, Any] = {}  # noqa: RUF012 a field of pydantic, which copies it
+        search: dict[str, Any] = {}  # noqa: RUF012 pydantic copies the default of a field
 
         def _get_relevant_documents(
             self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -63,9 +65,9 @@ def _for_llama_index() -> Any:
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
     class LlamaIndexRetriever(BaseRetriever):
-        """A retriever of LlamaIndex over a store; `aretrieve` searches in a thread.
+        """A LlamaIndex retriever over a store; `aretrieve` searches in a thread.
 
-        `search` are keywords of `HybridStore.search`.
+        `search` holds keyword arguments of `HybridStore.search`.
         """
 
         def __init__(self, store: HybridStore, **search: Any) -> None:

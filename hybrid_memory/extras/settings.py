@@ -1,5 +1,5 @@
-"""The command `config`: shows the settings, and changes one key of the config file. All other keys
-stay as they are, and the file is whole at any moment.
+"""The command `config`: print the settings, or change one key of the config file. All other keys
+are preserved, and the file is replaced atomically.
 """
 
 import json
@@ -22,21 +22,21 @@ from ..surface.terminal import Style
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:
-    """Give a key the value, or take the key out if there is none. Return `before`, the old value, if
-    the key was there.
+    """Set a key to the value, or remove the key if no value is given. Return the old value as
+    `before` if the key was set.
 
-    Nothing is written if the file could not be loaded then; but a key can be taken out of a file
-    that is wrong already. A file that does not exist is made. Raises UsageError for a wrong value,
-    ConfigError if the file is wrong otherwise, or if it cannot be read or written.
+    Nothing is written if the result would be invalid, except that a key can be removed from a file
+    that is already invalid. A missing file is created. Raises UsageError for an invalid value,
+    ConfigError if the rest of the file is invalid or the file cannot be read or written.
     """
-    path = os.path.realpath(path)  # a link stays a link
+    path = os.path.realpath(path)  # so that a symbolic link is not replaced
     is_right = True
     text = ""
     if os.path.exists(path):
         is_right = _can_be_loaded(path, config.read(path))
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
-    # As it is written: `read` makes the path of the database absolute
+    # Parse it again, because `read` makes the database path absolute
     values: dict[str, Any] = json.loads(text or "{}")
     before = {"before": values[key]} if key in values else {}
     if value:
@@ -65,7 +65,7 @@ def _can_be_loaded(path: str, values: Mapping[str, Any]) -> bool:
 
 
 def _indent(text: str) -> str | int | None:
-    """Return the indentation of the file. One without any line break stays on one line."""
+    """Return the indentation of the file; None for a file on a single line."""
     if not text.strip():
         return 2
     indented = re.search(r"\n([ \t]+)\S", text)
@@ -75,7 +75,7 @@ def _indent(text: str) -> str | int | None:
 
 
 def _write(path: str, text: str) -> None:
-    """Write a file beside it that takes its place at once."""
+    """Replace the file atomically."""
     new = f"{path}.{os.getpid()}.new"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -92,7 +92,7 @@ def _write(path: str, text: str) -> None:
         raise ConfigError(f"cannot write the config file {path}: {error.strerror}") from error
 
 
-WIDEST = 40  # columns of a value; what is longer moves what is behind it
+WIDEST = 40  # columns of a value; longer values push the next column to the right
 
 
 def config_options(parser: Parser) -> None:
@@ -104,14 +104,12 @@ def config_options(parser: Parser) -> None:
         metavar="set | unset",
         help="change the config file",
     )
-    parser.add_argument(
-        "key", nargs="?", metavar="KEY", help="a setting, as the command lists them"
-    )
+    parser.add_argument("key", nargs="?", metavar="KEY", help="a setting, as listed by `config`")
     parser.add_argument(
         "value",
         nargs="?",
         metavar="VALUE",
-        help="its new value; null: none, where that is possible",
+        help="the new value; null for none, if the setting is optional",
     )
     add_json(parser)
     examples(parser, "config", "config set model bge-m3")
@@ -129,7 +127,7 @@ def run_config(args: Namespace) -> int:
         return 0
     settings = arguments.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
-        settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # those in force
+        settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # the effective ones
     values = {
         key: {"value": _public(key, value), "from": arguments.origin(settings, key)}
         for key, value in settings.items()
@@ -140,10 +138,9 @@ def run_config(args: Namespace) -> int:
 
 
 def _changed(args: Namespace, path: str) -> dict[str, Any]:
-    """Write the file, and tell of what hides the new value. Raises UsageError for a wrong key or
-    value.
+    """Change the file, and warn about an environment variable that overrides it. Raises UsageError
+    for an invalid key or value.
     """
-
     key, value = args.key, []
     if args.action == "set":
         if key not in config.DEFAULTS:
@@ -152,11 +149,11 @@ def _changed(args: Namespace, path: str) -> dict[str, Any]:
         value = [_value(key, args.value)]
     before = change(path, key, *value)
     if not value and not before:
-        tell(f"{key} is not in {path}; nothing was changed")
+        tell(f"{path} does not set {key}; nothing was changed")
     variable = f"HYBRID_MEMORY_{key.upper()}"
     if os.environ.get(variable):
         text = _public(key, os.environ[variable])
-        tell(f"the variable {variable} is {text!r}, which wins over the file")
+        tell(f"the environment variable {variable}={text!r} overrides the file")
     answer = {"file": path, "key": key}
     if value:
         answer["value"] = _public(key, value[0])
@@ -166,7 +163,7 @@ def _changed(args: Namespace, path: str) -> dict[str, Any]:
 
 
 def _public(key: str, value: Any) -> Any:
-    """Return a value as it may be shown: an address of a database without its password."""
+    """Return a value for display: a database address without its password."""
     return shown(value) if key == "db_path" and isinstance(value, str) else value
 
 
@@ -175,14 +172,14 @@ def _value(key: str, text: str) -> Any:
         return None
     try:
         if key == "db_path" and not text.startswith("~"):
-            return absolute(text)  # in a file it would be relative to the file
+            return absolute(text)  # the file would resolve it relative to itself
         return config.from_text(key, text, key)
     except ConfigError as error:
         raise UsageError(str(error)) from None
 
 
 def _show_change(answer: dict[str, Any], stream: TextIO) -> None:
-    """Print what was changed, as a sentence; nothing if nothing was, which is told already."""
+    """Print the change as a sentence. Print nothing if nothing was changed: a warning says so."""
     place = f"in {answer['file']}"
     before = json_text(answer["before"]) if "before" in answer else None
     if "value" in answer:
@@ -196,7 +193,7 @@ def _show_change(answer: dict[str, Any], stream: TextIO) -> None:
 
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:
-    """Print a line for each setting, and where it came from."""
+    """Print a line for each setting with its value and origin."""
     style = Style(stream)
     note = "" if answer["exists"] else " (does not exist)"
     print(f"{style.bold}{harmless(answer['file'])}{style.off}{note}\n", file=stream)

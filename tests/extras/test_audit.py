@@ -90,9 +90,9 @@ def test_what_metadata_or_the_note_itself_call_superseded(notes: Path) -> None:
         (notes / name).write_text(text)
     assert listed(notes)["superseded"] == {
         "notes/1.md": "its status is 'superseded'",
-        "notes/2.md": "its metadata name 3 in its place",
+        "notes/2.md": "its metadata name a successor: 3",
         "notes/4.md": "notes/3.md supersedes it",
-        "notes/5.md#L1-L5": "it says so itself",
+        "notes/5.md#L1-L5": "its text says so",
     }
 
 

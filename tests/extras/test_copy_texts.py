@@ -190,7 +190,7 @@ def test_what_has_no_texts_is_told_and_no_memory_is_made(
 @pytest.mark.parametrize("address", ["postgresql://ann@db/memory", "host=db password=S3cr3t"])
 def test_an_address_is_refused_without_its_text(run: Run, tmp_path: Path, address: str) -> None:
     done = run("copy", "--texts", address, str(tmp_path / "new.db"))
-    line = "hybrid-memory: --texts reads a SQLite file (see hybrid-memory copy --help)\n"
+    line = "hybrid-memory: --texts works with SQLite files only (see hybrid-memory copy --help)\n"
     assert (done.returncode, done.stderr) == (2, line)
 
 

@@ -110,13 +110,13 @@ def test_queries_are_json_lines(write: Write) -> None:
 )
 def test_line_that_is_no_query_is_named(write: Write, line: str) -> None:
     path = write(f'{{"id": "q", "text": "ok"}}\n{line}\n')
-    with pytest.raises(SourceError, match=f"{path}:2: a query is written"):
+    with pytest.raises(SourceError, match=f"{path}:2: a query has the form"):
         read_queries(path)
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
-    [('{"id": "q", "text": "b"}', "is there twice"), ('{"id": "r", "text": " "}', "is empty")],
+    [('{"id": "q", "text": "b"}', "is a duplicate"), ('{"id": "r", "text": " "}', "is empty")],
 )
 def test_query_that_cannot_be_asked_is_named(write: Write, line: str, problem: str) -> None:
     path = write(f'{{"id": "q", "text": "a"}}\n{line}')
@@ -144,8 +144,8 @@ def test_document_ids_hold_spaces_between_tabs(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("q my notes.md 1 2", "there are 5 columns; write query, document, grade"),
-        ("q\ta.md", "there are 2 columns"),
+        ("q my notes.md 1 2", "5 columns; use query, document, grade"),
+        ("q\ta.md", "2 columns"),
         ("q a.md good", "'good' is not a grade"),
         ("q a.md nan", "'nan' is not a grade"),
         ("q a.md 1e9", "'1e9' is not a grade"),
@@ -279,7 +279,7 @@ def test_store_without_embeddings_is_measured_by_keyword(db_path: str) -> None:
 
 
 def test_no_judgement_for_any_query_is_an_error(filled: HybridStore) -> None:
-    with pytest.raises(SourceError, match="none of the queries has a judgement"):
+    with pytest.raises(SourceError, match="no query has a judgement"):
         evaluate(filled, QUERIES, {"other": {"memory/gpu.md": 1.0}})
 
 

@@ -386,7 +386,9 @@ def test_a_malformed_part_beside_the_body_costs_what_it_says(part: str, content:
         archive.writestr(part, content)
     found = docx.extract(stream.getvalue())
     assert found.text == "[^1]the text\n"
-    assert found.warnings == [(f"these damaged or missing parts are left out: {part}", "damaged part")]
+    assert found.warnings == [
+        (f"these damaged or missing parts are left out: {part}", "damaged part")
+    ]
 
 
 def test_a_malformed_part_is_told_and_the_document_is_in(store: HybridStore, folder: Path) -> None:
@@ -595,7 +597,7 @@ def test_an_editor_is_not_asked_to_open_what_is_no_text(run: Run, folder: Path) 
     done = run("search", "circuit seven", "--open", "1")
     assert done.returncode == 1
     assert (
-        "is no text for an editor; `hybrid-memory get 'papers/report.pdf#L10-L16 (p. 2)'` reads it"
+        "is not a text file; read it with `hybrid-memory get 'papers/report.pdf#L10-L16 (p. 2)'`"
         in done.stderr
     )
 

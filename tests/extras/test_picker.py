@@ -201,7 +201,7 @@ def test_an_editor_that_fails_is_told_on_the_screen(
     screen.type("atlas")
     screen.until(lambda: screen.has_found("atlas"))
     screen.type(ENTER)
-    screen.until(lambda: screen.lines[-1] == "the editor 'false' ended with exit status 1")
+    screen.until(lambda: screen.lines[-1] == "the editor 'false' failed with exit status 1")
     screen.type(ESC)
     assert screen.end() == 0
 
@@ -213,9 +213,9 @@ def test_several_notes_are_chosen_and_opened_one_after_another(
     screen.type("kettle")
     screen.until(lambda: screen.has_found("kettle") and screen.lines[10])
     screen.type(TAB)
-    screen.until(lambda: screen.lines[-1] == "1 note chosen" and screen.lines[1].startswith("*"))
+    screen.until(lambda: screen.lines[-1] == "1 note marked" and screen.lines[1].startswith("*"))
     screen.type(TAB)
-    screen.until(lambda: screen.lines[-1] == "2 notes chosen")
+    screen.until(lambda: screen.lines[-1] == "2 notes marked")
     names = [re.findall(r"note-\d\d", line)[0] for line in screen.lines[1:3]]
     screen.type(ENTER)
     screen.until(lambda: screen.lines[-1].startswith("Enter opens"))

@@ -200,22 +200,22 @@ def answers(status: int, text: str) -> Callable[[FakeTEI], None]:
 
 
 BROKEN: dict[str, tuple[Callable[[FakeTEI], None], str]] = {
-    "too few": (sends(lambda items: items[1:]), "did not give a score for each passage"),
+    "too few": (sends(lambda items: items[1:]), "did not return a score for each passage"),
     "too many": (
         sends(lambda items: [*items, {"index": 4, "score": 1.0}]),
-        "did not give a score for each passage",
+        "did not return a score for each passage",
     ),
     "index out of range": (
         sends(lambda items: [{**items[0], "index": 99}, *items[1:]]),
-        "did not give a score for each passage",
+        "did not return a score for each passage",
     ),
     "negative index": (
         sends(lambda items: [{**items[0], "index": -1}, *items[1:]]),
-        "did not give a score for each passage",
+        "did not return a score for each passage",
     ),
     "index twice": (
         sends(lambda items: [items[0], *items[:-1]]),
-        "did not give a score for each passage",
+        "did not return a score for each passage",
     ),
     "index is a list": (
         sends(lambda items: [{**items[0], "index": []}, *items[1:]]),
@@ -223,23 +223,23 @@ BROKEN: dict[str, tuple[Callable[[FakeTEI], None], str]] = {
     ),
     "NaN": (
         sends(lambda items: [{**items[0], "score": math.nan}, *items[1:]]),
-        "gave a score that is not a number",
+        "returned a score that is not a number",
     ),
     "infinite": (
         sends(lambda items: [{**items[0], "score": math.inf}, *items[1:]]),
-        "gave a score that is not a number",
+        "returned a score that is not a number",
     ),
     "too large": (
         sends(lambda items: [{**items[0], "score": 10**400}, *items[1:]]),
-        "gave a score that is not a number",
+        "returned a score that is not a number",
     ),
     "text": (
         sends(lambda items: [{**items[0], "score": "5"}, *items[1:]]),
-        "gave a score that is not a number",
+        "returned a score that is not a number",
     ),
     "true": (
         sends(lambda items: [{**items[0], "score": True}, *items[1:]]),
-        "gave a score that is not a number",
+        "returned a score that is not a number",
     ),
     "null": (sends(lambda items: None), "answers, but not as TEI does"),
     "no scores": (sends(lambda items: [{"index": 0}] * 4), "answers, but not as TEI does"),

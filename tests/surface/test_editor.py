@@ -116,7 +116,7 @@ def test_what_cannot_be_opened_is_told(search: Run, environ: dict[str, str]) -> 
             1,
             "cannot start the editor '/no/such/editor'",
         ),
-        (("gpu", "--open"), {"EDITOR": "false"}, 1, "ended with exit status 1"),
+        (("gpu", "--open"), {"EDITOR": "false"}, 1, "failed with exit status 1"),
         (("gpu", "--open"), {"EDITOR": "'"}, 1, "VISUAL or EDITOR is not a command"),
         (("--open", "gpu"), none, 2, "write --open=1, or put it after the query"),
     ):

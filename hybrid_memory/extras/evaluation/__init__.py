@@ -1,1 +1,1 @@
-"""How well searches find what judgements name."""
+"""Evaluation of search quality with judged queries."""

@@ -1,12 +1,11 @@
-"""Measure how well a store is searched, for the command `eval`: from queries with judgements, the
-figures of each search mode.
+"""The command `eval`: measure search quality in each search mode, from queries with judgements.
 
-Queries are JSON lines of {"id", "text"}, judgements are in the qrels format of TREC. A line of qrels
-has query, document and grade, or query, 0, document and grade. They are separated by spaces, or by
-tabs if an id contains spaces. In place of a document there may be a citation, which says in which of
-its lines the answer stands.
+Queries are JSON lines of {"id", "text"}; judgements are in the qrels format of TREC. A line of
+qrels has the columns query, document, grade, or query, 0, document, grade. They are separated by
+spaces, or by tabs if an id contains spaces. A citation in place of a document gives the lines with
+the answer.
 
-The figures say how well a ranking of documents agrees with the judgements.
+The figures measure how well the ranking of documents agrees with the judgements.
 """
 
 import json
@@ -30,11 +29,11 @@ from ...surface.terminal import Style, progress_line
 from ...text.characters import OF_PAGES, plural
 from ...text.query import Query
 
-BUDGETS = (1000, 4000)  # characters of passages that are read, some 250 and 1,000 tokens
-FIRST = 10  # documents; a wanted document below them counts as missed
+BUDGETS = (1000, 4000)  # characters of passages to read, about 250 and 1,000 tokens
+FIRST = 10  # documents; a relevant document below these counts as missed
 
-Grades = dict[str, float]  # doc_id -> how well it answers, > 0
-Figures = dict[str, float]
+Grades = dict[str, float]  # doc_id -> grade of its relevance, > 0
+Figures = dict[str, float]  # name of a measure -> value
 
 
 class Lines(NamedTuple):
@@ -46,12 +45,11 @@ class Lines(NamedTuple):
 
 
 def ndcg(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """Return the gains of the first k documents, each divided by log2(rank + 1), relative to those
-    of the best possible order.
+    """Normalised discounted cumulative gain of the first k documents: the sum of their gains, each
+    divided by log2(rank + 1), relative to the best possible order.
 
-    Normalised discounted cumulative gain: Järvelin and Kekäläinen, "Cumulated gain-based evaluation
-    of IR techniques", 2002; the gain 2^grade - 1 is that of Burges et al., "Learning to rank using
-    gradient descent", 2005.
+    Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; with the gain
+    2^grade - 1 of Burges et al., "Learning to rank using gradient descent", 2005.
     """
     best = _discounted(sorted(grades.values(), reverse=True)[:k])
     return _discounted(grades.get(document, 0) for document in ranking[:k]) / best
@@ -62,14 +60,14 @@ def _discounted(grades: Iterable[float]) -> float:
 
 
 def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """Return the share of the wanted documents that are among the first k (Manning, Raghavan and
+    """The share of the relevant documents that are among the first k (Manning, Raghavan and
     Schütze, chapter 8).
     """
     return len(grades.keys() & set(ranking[:k])) / len(grades)
 
 
 def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """1 / rank of the first wanted document, or 0 if the rank is greater than k.
+    """1 / rank of the first relevant document; 0 if it is not among the first k.
 
     The mean over queries is the MRR (Voorhees, TREC-8, 1999), and for k = 1 the hit rate.
     """
@@ -80,15 +78,15 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> f
 
 
 def rank(ranking: Sequence[str], grades: Grades) -> int | None:
-    """Return the rank of the first wanted document, counted from 1. None if there is none."""
+    """The rank of the first relevant document, counted from 1; None if there is none."""
     return next((place for place, document in enumerate(ranking, 1) if document in grades), None)
 
 
 def evidence(
     results: Sequence[Mapping[str, Any]], wanted: Sequence[Lines], characters: int
 ) -> float:
-    """Return the share of the wanted lines that stand in the first results, as many as together
-    have so many characters of text.
+    """The share of the wanted lines that are in the first results, up to a total of `characters` of
+    text.
     """
     found: set[Lines] = set()
     for result in results:
@@ -105,9 +103,7 @@ def evidence(
 
 
 def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
-    """Return the mean of every measure over the queries. Each query is given by its ranking and its
-    judgements.
-    """
+    """Return the mean of every measure over queries, given as pairs of ranking and judgements."""
     measures: dict[str, Callable[[Sequence[str], Grades], float]] = {
         "ndcg@10": ndcg,
         "recall@5": lambda ranking, grades: recall(ranking, grades, 5),
@@ -121,35 +117,35 @@ def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
     }
 
 
-MOST = 20.0  # the highest grade; the gain is 2^grade, which grows quickly
+MOST = 20.0  # the highest grade, as the gain grows exponentially
 
 
 _CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?" + OF_PAGES)
 
 
 def read_queries(path: str) -> dict[str, str]:
-    """Query id -> text. Raises SourceError with the line that is not a query."""
+    """Read queries, as a map of id to text. Raises SourceError with the first invalid line."""
     queries: dict[str, str] = {}
     for where, line in _lines(path):
         try:
             record = json.loads(line)
             id, text = str(record["id"]), record["text"]
             empty = not text.strip()
-            text.encode()  # fails for an unpaired surrogate
+            text.encode()  # raises for an unpaired surrogate
         except (ValueError, KeyError, TypeError, AttributeError):
             raise SourceError(
-                f'{where}: a query is written {{"id": "q1", "text": "what was asked"}}'
+                f'{where}: a query has the form {{"id": "q1", "text": "what was asked"}}'
             ) from None
         if empty or id in queries:
-            raise SourceError(f"{where}: query {id} {'is empty' if empty else 'is there twice'}")
+            raise SourceError(f"{where}: query {id} {'is empty' if empty else 'is a duplicate'}")
         queries[id] = text
     return queries
 
 
 def read_qrels(path: str) -> dict[str, Grades]:
-    """Query id -> its wanted documents, which are those with a grade above 0.
+    """Read judgements, as a map of query id to relevant documents (with a grade above 0).
 
-    Raises SourceError with the line that is not a judgement.
+    Raises SourceError with the first invalid line.
     """
     qrels: dict[str, Grades] = defaultdict(dict)
     for where, line in _lines(path):
@@ -158,17 +154,17 @@ def read_qrels(path: str) -> dict[str, Grades]:
                 pass
             case columns:
                 form = (
-                    "write query, document, grade or query, 0, document, grade, "
-                    "with tabs if an id contains spaces"
+                    "use query, document, grade or query, 0, document, grade, "
+                    "separated by tabs if an id contains spaces"
                 )
-                raise SourceError(f"{where}: there are {len(columns)} columns; {form}")
+                raise SourceError(f"{where}: {len(columns)} columns; {form}")
         try:
             number = float(grade)
         except ValueError:
             number = math.nan
         if not abs(number) <= MOST:
             raise SourceError(
-                f"{where}: {grade!r} is not a grade, which is a number up to {MOST:.0f}"
+                f"{where}: {grade!r} is not a grade; grades are numbers up to {MOST:.0f}"
             )
         if number > 0:
             qrels[query][document] = number
@@ -176,7 +172,7 @@ def read_qrels(path: str) -> dict[str, Grades]:
 
 
 def without_lines(grades: Grades) -> tuple[Grades, list[Lines]]:
-    """Return the documents, each with the best grade of its lines, and the lines that were cited.
+    """Split judgements into documents, with the best grade of their lines, and cited lines.
 
     {"a.md#L3-L5": 2, "a.md#L9": 1, "b.md": 1} -> {"a.md": 2, "b.md": 1}, [("a.md", 3, 5), ("a.md",
     9, 9)]
@@ -192,7 +188,7 @@ def without_lines(grades: Grades) -> tuple[Grades, list[Lines]]:
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """(file:number, line) for each line that is not blank."""
+    """Yield (file:number, line) for each non-blank line."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
@@ -205,33 +201,33 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
 
 
 MODES = ("keyword", "vector", "hybrid")
-# Chunks that are ranked. Keyword and vector search find as many, and nearly always they are from
-# ten documents
+# Chunks per ranking: as many as keyword and vector search return. They nearly always come from at
+# least ten documents
 DEPTH = 100
 
 
 class Evaluation(NamedTuple):
-    """The figures of each mode, and what was left out of them."""
+    """The figures of each mode, and what they do not include."""
 
-    queries: int  # queries that were asked
-    unjudged: int  # queries that were not asked because no document is wanted
-    # Wanted, but the store has none or several of that name; they count as missed
+    queries: int  # queries that were run
+    unjudged: int  # queries that were not run, because they have no relevant document
+    # Relevant documents whose name matches none or several in the store; they count as missed
     unknown_documents: list[str]
     modes: dict[str, Figures]
     left_out: dict[str, str]  # mode -> why it could not run
     misses: list[dict[str, Any]]  # queries that the last mode missed
 
     def notes(self) -> list[str]:
-        """Return what the user should know about the figures, one line each."""
+        """Return remarks for the user about the figures, one per line."""
         notes = [f"left out mode {mode}: {reason}" for mode, reason in self.left_out.items()]
         if self.unjudged:
             queries = plural(self.queries + self.unjudged, "query", "queries")
-            notes.append(f"{self.unjudged} of {queries} not asked: no wanted document")
+            notes.append(f"{self.unjudged} of {queries} not run: no relevant document")
         if unknown := self.unknown_documents:
             some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
             notes.append(
-                f"{len(unknown)} wanted documents are not in the store, or not under a "
-                f"unique name; they count as missed: {some}"
+                f"{len(unknown)} relevant documents are not in the store, or their names are "
+                f"ambiguous; they count as missed: {some}"
             )
         return notes
 
@@ -245,17 +241,17 @@ def evaluate(
     misses: bool = False,
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Evaluation:
-    """Ask every query that has a wanted document, in each mode. The rank of a document is the rank
-    of its best chunk.
+    """Run every query that has a relevant document, in each mode. A document ranks by its best
+    chunk.
 
-    Where the judgements cite lines, `e@1000` and `e@4000` are the shares of these lines in the
-    first passages, of 1,000 and 4,000 characters.
+    If the judgements cite lines, `e@1000` and `e@4000` are the shares of these lines in the first
+    1,000 and 4,000 characters of passages.
 
-    Times are in milliseconds, for a search for 100 chunks. They do not include the time that it
-    takes to embed the query. With `misses`, the answer has the queries for which the last mode has
-    no wanted document among the first ten.
+    Times are in milliseconds, for a search for 100 chunks, without embedding the query. With
+    `misses`, the evaluation lists the queries for which the last mode has no relevant document
+    among the first ten.
 
-    Raises SourceError if no document is wanted, EmbedderError if no mode can run.
+    Raises SourceError if no query has a relevant document, EmbedderError if no mode can run.
     """
     documents = _by_name(store)
     judged = {id: without_lines(qrels[id]) for id in queries if id in qrels}
@@ -269,13 +265,13 @@ def evaluate(
     }
     if not wanted:
         raise SourceError(
-            "none of the queries has a judgement above 0; their ids must be the same in both files"
+            "no query has a judgement above 0; check that both files use the same query ids"
         )
     left_out: dict[str, str] = {}
     # Mode -> query id -> ranking
     found: dict[str, dict[str, list[str]]] = {mode: {} for mode in modes}
     times: dict[str, list[float]] = {mode: [] for mode in modes}
-    # Mode -> of each query with cited lines, by budget
+    # Mode -> for each query with cited lines, the shares by budget
     shares: dict[str, list[list[float]]] = {mode: [] for mode in modes}
     for number, id in enumerate(wanted, 1):
         text = queries[id]
@@ -316,10 +312,10 @@ def evaluate(
 
 
 def _by_name(store: HybridStore) -> dict[str, str]:
-    """Name -> id, for all names that belong to one document only.
+    """Map each unambiguous name to a document id.
 
-    The names of a document are its id and, if it came from a file, its id without the extension,
-    without the collection, and without both.
+    The names of a document are its id and, for a file, the id without the extension, without the
+    collection, and without both.
     """
     names: dict[str, set[str]] = defaultdict(set)
     rows = store.storage.catalog.names()
@@ -334,10 +330,9 @@ def _by_name(store: HybridStore) -> dict[str, str]:
 
 
 def _without_vector(store: HybridStore, text: str) -> str | None:
-    """Why the query cannot be searched by meaning, or None.
+    """Embed a query; return why it cannot be searched by meaning, or None.
 
-    This embeds the query. The embedding is cached, so that the time of the model does not count as
-    time of the search.
+    The embedding is cached, so that the measured time of a search does not include the model's.
     """
     return query_vector(
         store.storage, store.config, lambda: store.fitting_embedder, Query(text), "vector"
@@ -345,7 +340,7 @@ def _without_vector(store: HybridStore, text: str) -> str | None:
 
 
 def _hits(store: HybridStore, text: str, mode: str) -> list[Result]:
-    """Return the results, best first, with none of the limits that the config may set for searches."""
+    """Return the results, best first, ignoring limits that the settings may impose on searches."""
     return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, per_doc=0)
 
 
@@ -371,10 +366,8 @@ def _misses(
     *,
     with_vector: bool,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the missed queries, with the rank of the first wanted document by keyword and by
-    vector.
-
-    The rank is None if the document is not among the first 100 chunks.
+    """Yield the missed queries, with the rank of the first relevant document by keyword and by
+    vector; None if it is not among the first 100 chunks.
     """
     missing = [*found][-1]
     for id, ranking in found[missing].items():
@@ -400,7 +393,7 @@ def _misses(
 
 
 def modes_of(text: str) -> list[str]:
-    """Return the modes that a text with commas names."""
+    """Parse a comma-separated list of modes."""
     modes = text.split(",")
     for mode in modes:
         if mode not in MODES:
@@ -434,7 +427,7 @@ def eval_options(parser: Parser) -> None:
         action="store_true",
         help="also show the queries that the last mode missed, and what it found",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    parser.add_argument("--json", action="store_true", help="print JSON, even on a terminal")
     examples(
         parser,
         "eval --queries queries.jsonl --qrels qrels.tsv",
@@ -455,7 +448,7 @@ def run_eval(args: Namespace) -> int:
 
 
 def show_evaluation(evaluation: Evaluation, stream: TextIO) -> None:
-    """Print a table with a line for each mode. The queries that were missed follow it."""
+    """Print a table with a line for each mode, followed by the missed queries."""
     style = Style(stream)
     for mode, values in evaluation.modes.items():
         if mode == next(iter(evaluation.modes)):

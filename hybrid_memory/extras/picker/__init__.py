@@ -1,1 +1,1 @@
-"""A search that answers while one types, in a terminal."""
+"""Search as you type in a terminal."""

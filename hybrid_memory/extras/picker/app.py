@@ -1,9 +1,9 @@
-"""The picker on the terminal: a line for the query, the notes that it finds, and the chosen note with
-its passage marked.
+"""The terminal picker: a line for the query, the notes found, and the selected note with the
+passage marked.
 
-What is picked is opened, its file in the editor or its text in the pager, and the picker comes back;
-or its place is printed. Searches run in a thread, so that no key waits for one. Only the newest query
-counts; an answer to an older one is dropped.
+Enter opens the selected notes (the file in the editor, or the text in the pager) and returns to the
+picker; or it prints their citations and ends. Searches run in a thread, so that the keyboard stays
+responsive. Only the newest query counts; the answer to an older one is dropped.
 """
 
 import os
@@ -45,6 +45,7 @@ from ...text.characters import citation, clipped, columns, plural, wrapped
 from ...text.highlight import Highlighter
 from ...views import newest, read
 
+# The help line, for a picker that opens notes and for one that prints citations
 OPENING = "Enter opens  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent  ^Y copies"
 PRINTING = "Enter prints  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent"
 RECENT = ("7d", "1m", "1y")
@@ -56,16 +57,16 @@ STYLE = Style(
         ("told", "ansired"),
     ]
 )
-ESCAPE = 0.05  # seconds in which the rest of a key that begins with Esc, as an arrow, has come
-PAUSE = 0.15  # seconds without a key after which the meaning of the query is searched for, too
-# Seconds after which Python lets another thread run; its 5 ms would add up before a key is answered
+ESCAPE = 0.05  # seconds to wait for the rest of an escape sequence, such as that of an arrow key
+PAUSE = 0.15  # seconds without a key before the query is also searched by meaning
+# Seconds between switches of Python's threads; the default of 5 ms would add up to a visible delay
 SWITCH = 0.001
-LINES = 2000  # of a note that are shown before and after the passage
+LINES = 2000  # of a note, shown before and after the passage
 ALL = 10**9
-NEWEST = 50  # notes that are listed before a word is typed
+NEWEST = 50  # notes listed while the query is empty
 
 Result = Mapping[str, Any]
-# The answer to a store, a query and a mode; None: the mode that the user wants.
+# (store, query, mode) -> answer; mode None is the mode chosen by the user
 Search = Callable[[HybridStore, str, str | None], Answer]
 
 
@@ -74,12 +75,12 @@ class Found(NamedTuple):
 
     query: str
     results: list[Result]
-    told: str = ""  # what went wrong
+    told: str = ""  # an error message
     reading: str = ""  # how the operators of the query were read
 
 
 class Preview(NamedTuple):
-    """A note as rows of the screen, those of the passage from `first` to `last`."""
+    """A note as screen rows; the passage is the rows `first` to `last`."""
 
     result: Result
     rows: list[str]
@@ -88,8 +89,9 @@ class Preview(NamedTuple):
 
 
 class Worker:
-    """Searches for what `ask` was told last, and reads the note that `show` was told last. `opened`
-    gives a store, in the thread.
+    """A thread that searches for the last query of `ask` and reads the last note of `show`.
+
+    `opened` opens the store and is called in the thread.
     """
 
     def __init__(
@@ -115,16 +117,16 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self.ask(None)
-        self._thread.join(PAUSE)  # a model that does not answer is not waited for
+        self._thread.join(PAUSE)  # do not wait for a model that does not answer
 
     def ask(self, query: str | None) -> None:
-        """Search for this from now on; None ends the thread."""
+        """Replace the query; None ends the thread."""
         with self._changed:
             self._query = query
             self._changed.notify()
 
     def show(self, result: Result, query: str, width: int) -> None:
-        """Read the note of a result, for so many columns."""
+        """Read the note of a result and wrap it to `width` columns."""
         with self._changed:
             self._wanted = result, query, width
             self._changed.notify()
@@ -132,7 +134,7 @@ class Worker:
     def _run(self) -> None:
         try:
             with self._opened() as store:
-                # Imports what searches need before the first key
+                # Load the modules for searches before the first key
                 self._found(store, "a", "keyword")
                 answered = None
                 while self._query is not None:
@@ -143,8 +145,8 @@ class Worker:
             self._on_found(Found("", [], str(error)))
 
     def _is_old(self, store: HybridStore, query: str | None, seconds: float | None) -> bool:
-        """Return whether there is another query, after so long a wait for one. Meanwhile notes are
-        read.
+        """Wait up to `seconds` for a new query (None: without limit) and return whether there is
+        one. Notes are read meanwhile.
         """
         if seconds is None:
             end = None
@@ -166,9 +168,7 @@ class Worker:
             self._on_read(preview(store, *wanted))
 
     def _answer(self, store: HybridStore, query: str) -> None:
-        """Keywords answer at once. What has the meaning of the query takes longer, and so waits for
-        a pause.
-        """
+        """Search by keyword at once, and by meaning (which is slower) after a pause in typing."""
         for mode, pause in (("keyword", 0.0), (None, PAUSE)):
             if self._is_old(store, query, pause):
                 return
@@ -192,8 +192,8 @@ class Worker:
 
 
 def newest_notes(store: HybridStore, filters: Filters | None) -> list[Result]:
-    """Return the first passages of the newest notes as results, each with the `day` of its last
-    change and without a score.
+    """Return the first passages of the newest notes as results, with the `day` of the last change
+    in place of a score.
     """
     chunks = store.storage.chunks
     days: dict[int, str] = {}  # by the first passage of a note
@@ -210,8 +210,8 @@ def newest_notes(store: HybridStore, filters: Filters | None) -> list[Result]:
 
 
 def preview(store: HybridStore, result: Result, query: str, width: int) -> Preview:
-    """Return the note of a result as its file is now, wrapped to `width` columns, with the words of
-    the query marked in the passage; the passage alone where the note cannot be read.
+    """Read the note of a result from its current file, wrap it to `width` columns, and mark the
+    words of the query in the passage. If the note cannot be read, return the passage alone.
     """
     start, end = result["start_line"], result["end_line"]
     first_line = max(start - LINES, 1)
@@ -246,7 +246,7 @@ def preview(store: HybridStore, result: Result, query: str, width: int) -> Previ
 def pick(
     opened: Callable[[], HybridStore], search: Search, query: str = "", *, prints: bool = False
 ) -> list[Result]:
-    """Let the user search; return what was picked, if it is to be printed, and else open it."""
+    """Run the picker. Picked notes are opened, or returned if `prints` is true."""
     return _Picker(opened, search, query, prints=prints).run()
 
 
@@ -260,7 +260,7 @@ class _Picker:
         self._chosen = 0
         self._picked: dict[str, Result] = {}  # by citation
         self._preview: Preview | None = None
-        self._scrolled = 0  # rows of the note above those that are shown
+        self._scrolled = 0  # rows of the note above the visible ones
         self._told = ""
         self._worker = Worker(opened, search, self._show, self._take_preview)
         self._query = Buffer(multiline=False, on_text_changed=lambda buffer: self._ask(buffer.text))
@@ -283,7 +283,7 @@ class _Picker:
             full_screen=True,
             color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
             input=create_input(always_prefer_tty=True),
-            output=create_output(always_prefer_tty=True),  # standard output may be $(...)
+            output=create_output(always_prefer_tty=True),  # standard output may be a pipe: $(...)
         )
         self._app.ttimeoutlen = ESCAPE
         self._app.timeoutlen = ESCAPE
@@ -298,8 +298,8 @@ class _Picker:
         return size.rows, size.columns
 
     def _list_height(self) -> int:
-        """Return the rows of the list: as many as it needs, at most half of those there are."""
-        room = self._size()[0] - 3  # without the query, the rule and the last line
+        """The height of the list: as many rows as it needs, at most half of the screen."""
+        room = self._size()[0] - 3  # minus the query, the rule and the last line
         return max(1, min(room // 2, len(self._found.results)))
 
     def _note_height(self) -> int:
@@ -310,15 +310,15 @@ class _Picker:
         self._worker.ask(query)
 
     def _show(self, found: Found) -> None:
-        """Take an answer, from the thread of the searches."""
+        """Show an answer. Called in the worker's thread."""
         is_new = found.query != self._found.query
         self._found = found
         self._choose(0 if is_new else self._chosen)
         self._app.invalidate()
 
     def _take_preview(self, preview: Preview) -> None:
-        """Take a note, from the thread of the searches, and scroll to its passage, or to the first
-        marked word of a long one. The same passage stays where the user has scrolled.
+        """Show a note, scrolled to its passage, or to the first marked word of a long passage. Keep
+        the scroll position if the passage is the same. Called in the worker's thread.
         """
         before = self._preview
         self._preview = preview
@@ -340,7 +340,7 @@ class _Picker:
             self._worker.show(result, self._found.query, max(self._size()[1] - 2, 10))
 
     def _is_old(self) -> bool:
-        """Return whether the results are those of an earlier query."""
+        """Whether the results belong to an earlier query."""
         return self._query.text.strip() != self._found.query.strip()
 
     def _result(self) -> Result | None:
@@ -385,7 +385,7 @@ class _Picker:
         return lines[:-1]
 
     def _rule(self) -> StyleAndTextTuples:
-        """Return the line above the note: its place, and which of the results it is."""
+        """The line above the note: its citation, and the number of the result."""
         width = self._size()[1]
         result = self._result()
         if result is None:
@@ -422,7 +422,7 @@ class _Picker:
         if self._found.query and not results:
             return [("class:dim", harmless("; ".join(filter(None, ["nothing found", reading]))))]
         if self._picked:
-            return [("class:dim", f"{plural(len(self._picked), 'note')} chosen")]
+            return [("class:dim", f"{plural(len(self._picked), 'note')} marked")]
         instead = {}
         if results:
             instead = results[0].get("instead", {})
@@ -511,22 +511,22 @@ class _Picker:
     def _copy(self) -> None:
         result = self._result()
         if result:
-            # OSC 52 is for the terminal itself, so it works through ssh as well.
+            # The terminal itself handles OSC 52, so this also works over ssh.
             citation = b64encode(result["citation"].encode()).decode()
             self._app.output.write_raw(f"\033]52;c;{citation}\a")
             self._app.output.flush()
             self._told = f"copied {result['citation']}"
 
     def _filter(self, operator: str, values: Sequence[str]) -> None:
-        """Put the operator into the query with the next of these values, behind the last without."""
+        """Set the operator in the query to the next of these values; remove it after the last."""
         query = with_next(self._query.text, operator, values)
         if query == self._query.text:
-            self._told = f"this note has no {operator}: to filter by"
+            self._told = f"this note has nothing to filter by with {operator}:"
             return
         self._query.document = Document(query)
 
     def _take(self) -> None:
-        """Open what is picked and come back, or end and give it to be printed."""
+        """Open the picked notes, or exit and return them."""
         result = self._result()
         picked = list(self._picked.values())
         if not picked and result and not self._is_old():
@@ -549,14 +549,14 @@ class _Picker:
 
 
 def _folders(doc_id: str) -> list[str]:
-    """Return the folders around a document, the nearest first."""
+    """Return the folders that contain a document, innermost first."""
     parts = doc_id.split("/")[:-1]
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def with_next(query: str, operator: str, values: Sequence[str]) -> str:
-    """Return the query with the next value of an operator, and a space for what is typed next; without it
-    behind the last one.
+    """Return the query with the operator set to its next value, plus a space to type on; without
+    the operator after the last value.
 
     'gpu in:a/b', 'in', ['a/b', 'a'] -> 'gpu in:a '
     """
@@ -582,8 +582,8 @@ def with_next(query: str, operator: str, values: Sequence[str]) -> str:
 
 
 def open_chosen(store: HybridStore, result: Result) -> None:
-    """Open the file of a result in $VISUAL or $EDITOR; without one, or without a file, show what it
-    says from there on.
+    """Open the file of a result in $VISUAL or $EDITOR. Without an editor or a file, show the text
+    from the passage on in the pager.
     """
     if result["path"] and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         open_result([result], 1)

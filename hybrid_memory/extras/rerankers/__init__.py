@@ -1,1 +1,1 @@
-"""Cross-encoders that take a second look at the first results."""
+"""Rerankers: cross-encoders that reorder the first results of a search."""

@@ -1,10 +1,9 @@
-"""What all rerankers have in common: a budget in seconds, batches, retries, texts that are too
-long, and checks.
+"""The base class of all rerankers: time limit, batches, retries, shortening of long texts, checks.
 
-No public method raises because of the network, the server or a text: there are no scores then, and
-`problem` says why.
+No public method raises for a problem with the network, the server or a text: it returns no scores
+and sets `problem`.
 
-`reranked` is the stage of a search that lets a reranker reorder the first hits.
+`reranked` is the search stage in which a reranker reorders the first hits.
 """
 
 import math
@@ -21,44 +20,42 @@ if TYPE_CHECKING:
     from ...search.hit import Hit
     from ...search.state import SearchState
 
-SHORTER = 0.75  # the share of a text that is kept when it is too long
-SHORTEST = 16  # characters
-LARGEST = 1e9  # of a score; logits are some tens
+SHORTER = 0.75  # the share of a text that is kept if it is too long
+SHORTEST = 16  # characters; a shorter text is not cut
+LARGEST = 1e9  # bound of a plausible score; logits are within a few tens
 
 
 class Reranker:
     """Scores passages for a query. A subclass asks the model in `_request`.
 
-    `name` is what users call the model or server; the same name stands for the same scores.
-    `timeout` is in seconds of wall time.
+    `name` describes the model or server for users, and is the cache key of its scores. `timeout` is
+    in seconds of wall time.
     """
 
-    batch_size = 1000  # texts in a request
-    patience = 0.0  # seconds that `is_available` waits at least, as for the download of a model
+    batch_size = 1000  # texts per request
+    patience = 0.0  # minimum seconds that `is_available` waits, e.g. for the download of a model
 
     def __init__(self, name: str, timeout: float) -> None:
         self.name, self.timeout = name, timeout
         self.problem: str | None = None  # why the last call gave no scores
-        self._resting = (0.0, "")  # not to be asked before this time, and why
+        self._resting = (0.0, "")  # make no request before this time, and the reason
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return a score of each text, higher ones for better texts; or [] if not all have one
-        within the timeout.
+        """Return a score for each text, higher for better texts; [] if not all scores arrive within
+        the timeout.
         """
         return self._scores(query, texts, self.timeout)
 
     def is_available(self) -> bool:
-        """Return whether a text can be scored now. Sends a word, and nothing of the store."""
+        """Whether texts can be scored now. Sends one word, and nothing from the store."""
         return bool(self._scores("available", ["available"], max(self.timeout, self.patience)))
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
 
     def _request(self, query: str, texts: list[str], seconds: float) -> list[Any]:
-        """Return the raw score of each text, unchecked; [] for a reply that has not one for each.
-        The reply may take so many seconds.
-
-        Raises Failure.
+        """Return the unchecked score of each text; [] for a reply that lacks some. The reply may
+        take `seconds`. Raises Failure.
         """
         raise NotImplementedError
 
@@ -81,7 +78,7 @@ class Reranker:
         return found
 
     def _failed(self, failure: Failure) -> list[float]:
-        """Remember for how long the server should not be asked, and return no scores."""
+        """Record the failure and how long to make no more requests; return no scores."""
         self.close()
         self._resting = (time.monotonic() + failure.wait, failure.reason)
         self.problem = failure.reason
@@ -97,8 +94,8 @@ class Reranker:
         return [score for part in parts for score in part]
 
     def _part(self, query: str, texts: list[str], until: float) -> list[float]:
-        """Return the scores of texts; in halves if all are too much for one request, and of its
-        beginning if a text alone is.
+        """Return the scores of texts. If they are too long for one request, send them in halves;
+        cut a single text that is too long.
         """
         try:
             return self._tried(query, texts, until)
@@ -111,7 +108,7 @@ class Reranker:
         return self._part(query, texts[:half], until) + self._part(query, texts[half:], until)
 
     def _tried(self, query: str, texts: list[str], until: float) -> list[float]:
-        """Tries again if the server fails or asks to wait, as long as there is time."""
+        """Make a request; retry if the server fails or asks to wait, as long as time remains."""
         attempt = 0
         while True:
             attempt += 1
@@ -133,30 +130,30 @@ class Reranker:
     def _checked(self, raw: list[Any], count: int) -> list[float]:
         """Return the scores. Raises Failure if one is missing or not a number."""
         if len(raw) != count:
-            raise Failure(STOP, f"{self.name} did not give a score for each passage")
-        # NaN is not
+            raise Failure(STOP, f"{self.name} did not return a score for each passage")
+        # The comparison is false for NaN
         if not all(type(score) in (int, float) and abs(score) < LARGEST for score in raw):
-            raise Failure(STOP, f"{self.name} gave a score that is not a number")
+            raise Failure(STOP, f"{self.name} returned a score that is not a number")
         return [float(score) for score in raw]
 
 
-# Logits: where all scores are nearer to each other, the model does not tell the passages apart
+# In logits: if all scores are closer together, the model does not distinguish the passages
 LEAST_SPREAD = 2.0
-NEAREST = 1e-7  # to 0 and 1, of a probability: float32 has no smaller steps below 1
+NEAREST = 1e-7  # least distance of a probability from 0 and 1: the resolution of float32 below 1
 
 
 def reranked(
     hits: "Iterable[Hit]", state: "SearchState", *, reranker: "Reranker", settings: "Settings"
 ) -> "list[Hit]":
-    """Hits whose scores are a mix of their own and the reranker's, which sees the first
-    `rerank_limit`; best first.
+    """Return the hits, best first, after the reranker has scored the first `rerank_limit` of them.
 
-    The others keep the share of their own score, so they stay below. Without the reranker's scores
-    all stays as it was, and the search has a warning.
+    A new score is a weighted mean of the hit's own score and the reranker's. Later hits keep only
+    the weighted share of their own score, so they stay below. If the reranker returns no scores,
+    the order does not change and the search has a warning.
     """
     ranked = list(hits)
     first = ranked[: settings["rerank_limit"]]
-    # There is no order to change; or it is a look-up, not a question
+    # Nothing to reorder, or a look-up instead of a question
     if len(first) < 2 or state.query.is_identifier:
         return ranked
     texts = [embedded_text(hit.row.heading_path, hit.text) for hit in first if hit.row]
@@ -179,18 +176,17 @@ def reranked(
             "weight": weight,
             "part": part,
         }
-    # Stable: equal ones stay in the order they came
+    # Stable: hits with equal scores keep their order
     return sorted(ranked, key=lambda hit: -hit.score)
 
 
 def comparable(scores: Sequence[float]) -> list[float]:
-    """Scores of any model from 0 to 1: the best is 1, and the worst 0 unless all are near to each
-    other.
+    """Scale the scores of any model to 0..1: the best becomes 1, and the worst 0 unless all are
+    close together.
 
-    Some servers give the model's own number, a logit, and some its sigmoid, a probability. The
-    latter are turned back, so that the same model means the same wherever it runs, and so that
-    passages that are all probable still differ: [0.5, 0.982, 0.018] -> logits [0, 4, -4] -> [0.5,
-    1, 0].
+    Some servers return logits, others their sigmoid, a probability. Probabilities are converted
+    back to logits, so that a model gets the same result on every server, and so that several
+    probable passages still differ: [0.5, 0.982, 0.018] -> logits [0, 4, -4] -> [0.5, 1, 0].
     """
     if all(0 <= score <= 1 for score in scores):
         bounded = [min(max(score, NEAREST), 1 - NEAREST) for score in scores]

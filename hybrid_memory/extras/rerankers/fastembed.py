@@ -1,5 +1,5 @@
-"""A cross-encoder in this process, without a server, by the library `fastembed`, which the extra
-`local` installs.
+"""A cross-encoder in this process, without a server. Uses the library fastembed of the extra
+`local`.
 """
 
 import os
@@ -17,10 +17,11 @@ DEFAULT = "Xenova/ms-marco-MiniLM-L-6-v2"
 
 
 class LocalReranker(Reranker):
-    """`model` is the name of a cross-encoder that fastembed knows and downloads at its first use,
-    or a folder with an ONNX model.
+    """Reranks with a local model.
 
-    The folder has model.onnx or onnx/model.onnx, tokenizer.json and tokenizer_config.json.
+    `model` is the name of a cross-encoder supported by fastembed, which downloads it on first use,
+    or a folder that contains model.onnx or onnx/model.onnx, tokenizer.json and
+    tokenizer_config.json.
     """
 
     patience = 600.0
@@ -31,7 +32,7 @@ class LocalReranker(Reranker):
 
     @classmethod
     def configured(cls, settings: "Settings") -> "LocalReranker":
-        """Return the reranker that the settings name. It loads nothing yet."""
+        """Return the reranker of the settings. Does not load the model yet."""
         return cls(settings["rerank_model"], settings["rerank_timeout"])
 
     def _request(self, query: str, texts: list[str], seconds: float) -> list[Any]:
@@ -39,22 +40,21 @@ class LocalReranker(Reranker):
             return [float(score) for score in _loaded(self._model).rerank(query, texts)]
         except Failure:
             raise
-        except (
-            Exception
-        ) as error:  # fastembed raises errors of many kinds, and none of them should end a search
+        # fastembed raises many kinds of errors, and none of them should end a search
+        except Exception as error:
             why = " ".join(str(error).split()) or type(error).__name__
             raise Failure(STOP, f"the model {self._model} cannot be used: {why}") from error
 
 
 @cache
 def _loaded(model: str) -> Any:
-    """Return the model, which a process loads once, whichever store asks for it."""
+    """Load a model, once per process for all stores."""
     try:
         from fastembed.rerank.cross_encoder import TextCrossEncoder
         from loguru import logger
     except ImportError as error:
         raise Failure(STOP, missing_package("the reranker local", "local")) from error
-    logger.disable("fastembed")  # every message that matters is an exception, too
+    logger.disable("fastembed")  # important messages are also raised as exceptions
     folder = None
     if os.path.isdir(model):
         folder = model
@@ -64,7 +64,7 @@ def _loaded(model: str) -> Any:
         from fastembed.common.model_description import ModelSource
 
         nested = os.path.exists(os.path.join(folder, "onnx", "model.onnx"))
-        # `fastembed` wants a source, although it downloads nothing
+        # fastembed requires a source, although it downloads nothing
         source = ModelSource(hf=os.path.basename(folder))
         TextCrossEncoder.add_custom_model(
             folder, source, model_file="onnx/model.onnx" if nested else "model.onnx"

@@ -1,5 +1,4 @@
-"""Rerankers that are asked over HTTP. They take the same question and differ in the names of its
-parts.
+"""Rerankers over HTTP. All servers take the same kind of request and differ in the names of fields.
 
 TEI: router/src/http/server.rs of text-embeddings-inference. llama.cpp: tools/server/README.md.
 vLLM: docs.vllm.ai, Re-rank API. Jina: api.jina.ai/redoc. Cohere: docs.cohere.com/reference/rerank.
@@ -15,29 +14,29 @@ from .base import Reranker
 if TYPE_CHECKING:
     from ...config import Settings
 
-# Seconds after the budget until the thread that still waits for the reply gives up, too
+# Seconds after the timeout until the thread that still waits for a reply gives up
 LATER = 30.0
 
 
 class Form(NamedTuple):
-    """How a server is asked, and how it answers. `results` None: the reply is the list itself."""
+    """The format of a server's requests and replies."""
 
     name: str  # in messages
-    url: str  # where it usually is
+    url: str  # default URL
     path: str
-    key_variable: str
-    model: str | None = None  # the usual one; None: the server has only one
+    key_variable: str  # environment variable of the API key
+    model: str | None = None  # default model; None if the server has only one
     is_remote: bool = False
     texts: str = "documents"
-    more: Mapping[str, Any] = {}
-    results: str | None = "results"
+    more: Mapping[str, Any] = {}  # other fields of a request
+    results: str | None = "results"  # field of the reply; None if the reply itself is the list
     score: str = "relevance_score"
-    batch: int = 1000  # texts in a request
+    batch: int = 1000  # texts per request
 
 
 FORMS = {
-    # TEI takes 32 texts, unless it was started with --max-client-batch-size; raw_scores are those
-    # before its sigmoid function.
+    # TEI accepts 32 texts, unless it was started with --max-client-batch-size. raw_scores are the
+    # scores before the sigmoid function.
     "tei": Form(
         "TEI",
         "http://localhost:8080",
@@ -87,7 +86,7 @@ FORMS = {
 
 
 class ServerReranker(Reranker):
-    """A server of the form FORMS[provider]. `url` None: where such a server usually is."""
+    """A server of the form FORMS[provider]. `url` None means the default URL of the form."""
 
     def __init__(self, provider: str, url: str | None, model: str | None, timeout: float) -> None:
         form = self._form = FORMS[provider]
@@ -102,7 +101,7 @@ class ServerReranker(Reranker):
 
     @classmethod
     def configured(cls, settings: "Settings") -> "ServerReranker":
-        """Return the reranker that the settings name. It is asked nothing yet."""
+        """Return the reranker of the settings. Makes no request yet."""
         return cls(
             settings["rerank"],
             settings["rerank_url"],
@@ -133,8 +132,9 @@ class ServerReranker(Reranker):
 
 
 def endpoint(url: str, path: str) -> str:
-    """Where a server is asked: `http://box:8080 -> http://box:8080/rerank`, `http://box/v1 ->
-    http://box/v1/rerank`.
+    """Return the URL for requests.
+
+    `http://box:8080 -> http://box:8080/rerank`, `http://box/v1 -> http://box/v1/rerank`
     """
     url = url.rstrip("/")
     if "/" not in url.partition("://")[2]:
