@@ -30,7 +30,7 @@ END = 10**9  # a line number beyond the end of any document
 
 FEWEST_WORDS = 12  # of a copy; shorter passages are headings and templates
 FEWEST_OF_PROSE = 30  # words of a near copy, not counting links, tags and table rules
-ALIKE = 0.8  # minimum share of common words between near copies
+LEAST_RESEMBLANCE = 0.8  # minimum share of common words between near copies
 SHINGLE = 4  # consecutive words
 SKETCH = 6  # smallest shingle hashes kept per passage, to find candidate pairs
 LEAST_SHARED = 2  # hashes that a candidate pair has in common
@@ -40,7 +40,7 @@ HUGE = 60_000  # characters of a document, about thirty pages
 
 STATUSES = ("superseded", "obsolete", "deprecated", "replaced", "outdated")
 # A status line for the whole note, as in decision records
-SAYS_SUPERSEDED = re.compile(
+STATUS_LINE = re.compile(
     r"^[\W_]*(?:status[\W_]+)?(?:superseded|obsoleted) by\b"
     r"|^[\W_]*status[\W_]+(?:superseded|obsolete|deprecated|outdated)\b",
     re.IGNORECASE | re.MULTILINE,
@@ -49,7 +49,7 @@ NO_PROSE = re.compile(r"\]\([^)\s]*\)|<[^<>\n]*>|https?://\S+|[-=]{3,}")
 # Placeholders for secrets in documentation: words such as "example", variables, patterns, and runs
 # of one character. RUN and ONLY_WORDS match further ones: sequences such as 1234 or abcd, and text
 # that consists of words and small numbers (which may also be a weak password)
-SAYS_MADE_UP = re.compile(
+PLACEHOLDER = re.compile(
     r"example|sample|placeholder|dummy|fake|replace|redacted|change[_-]?me|your|not[_-]real|base64"
     r"|^user:|[<>{}|`]|=\"|a-z0-9|\.\.\.|…|([\dxX*])\1{5}",
     re.IGNORECASE,
@@ -96,7 +96,7 @@ class Passage:
         return citation(row.doc_id, row.start_line, row.end_line, row.pages)
 
 
-class Beginnings:
+class FirstPassages:
     """The first passage of every document; reads a tenth of what `Memory` does."""
 
     def __init__(self, storage: Storage) -> None:
@@ -110,7 +110,7 @@ class Beginnings:
             yield from passages[:1]
 
 
-class Memory(Beginnings):
+class Memory(FirstPassages):
     """The input of the audits: all passages, by document, and the documents that others link to."""
 
     def __init__(self, storage: Storage) -> None:
@@ -171,10 +171,10 @@ def copies(memory: Memory) -> Iterator[Place]:
     groups = [passages for passages in by_words.values() if len(passages) > 1]
     for first, *others in sorted(groups, key=len, reverse=True):
         places = plural(len(others), "other place", "other places")
-        yield Place(first.citation, f"also in {places}: {_some(others)}")
+        yield Place(first.citation, f"also in {places}: {_cite(others)}")
 
 
-def _some(passages: Sequence[Passage]) -> str:
+def _cite(passages: Sequence[Passage]) -> str:
     citations = [passage.citation for passage in passages[:NAMED]]
     if len(passages) > NAMED:
         citations.append("…")
@@ -201,16 +201,16 @@ def near_copies(memory: Memory) -> Iterator[Place]:
     for numbers in by_hash.values():
         if len(numbers) <= CROWD:
             shared.update(combinations(numbers, 2))
-    compared = [pair for pair, count in shared.items() if count >= LEAST_SHARED]
-    listed = set()
-    for one, other in sorted(compared):
+    candidates = [pair for pair, count in shared.items() if count >= LEAST_SHARED]
+    reported = set()
+    for one, other in sorted(candidates):
         first = passages[one]
         second = passages[other]
-        if other in listed or first.doc_id == second.doc_id:
+        if other in reported or first.doc_id == second.doc_id:
             continue
         share = _resemblance(first.words, second.words)
-        if share >= ALIKE and has_prose(first.text) and has_prose(second.text):
-            listed.add(other)
+        if share >= LEAST_RESEMBLANCE and has_prose(first.text) and has_prose(second.text):
+            reported.add(other)
             yield Place(second.citation, f"{share:.0%} the words of {first.citation}")
 
 
@@ -235,7 +235,7 @@ def _resemblance(first: str, second: str) -> float:
     return common.total() / either.total()
 
 
-def superseded(memory: Beginnings) -> Iterator[Place]:
+def superseded(memory: FirstPassages) -> Iterator[Place]:
     """Yield the documents that are marked as no longer valid: by their metadata, by another
     document's metadata, or by a status line in their text.
     """
@@ -257,7 +257,7 @@ def superseded(memory: Beginnings) -> Iterator[Place]:
             yield Place(doc_id, f"its status is {status!r}")
         elif others:
             yield Place(doc_id, f"{others[0]} supersedes it")
-        elif SAYS_SUPERSEDED.search(first.text):
+        elif STATUS_LINE.search(first.text):
             yield Place(first.citation, "its text says so")
 
 
@@ -303,7 +303,7 @@ def looks_real(secret: str) -> bool:
     """
     if "-----" in secret:  # a private key in PEM format
         return len(secret) > LEAST_OF_PRIVATE_KEY
-    if SAYS_MADE_UP.search(secret):
+    if PLACEHOLDER.search(secret):
         return False
     return not ONLY_WORDS.fullmatch(RUN.sub("", secret))
 

@@ -29,10 +29,10 @@ def complete() -> None:
     with needing("completion", "completion"):
         import argcomplete
     parser = parser_of(os.environ.get("COMP_LINE", "").split())
-    argcomplete.autocomplete(parser, always_complete_options=False, validator=_may_stand)
+    argcomplete.autocomplete(parser, always_complete_options=False, validator=_is_completion)
 
 
-def _may_stand(word: str, prefix: str) -> bool:
+def _is_completion(word: str, prefix: str) -> bool:
     return word.startswith(prefix) and word == harmless(word)
 
 
@@ -47,9 +47,9 @@ def parser_of(words: Iterable[str]) -> Parser:
         common = common_parser()
         for argument in common.arguments:
             argument.default = argparse.SUPPRESS  # or it would reset options before the command
-        own = commands.add_parser(name, parents=[common], help=command.about)
-        load(command.options)(own)
-        for argument in own.arguments:
+        subparser = commands.add_parser(name, parents=[common], help=command.about)
+        load(command.options)(subparser)
+        for argument in subparser.arguments:
             completer = _completer(argument)
             if completer:
                 argument.completer = completer  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ def _completer(argument: argparse.Action) -> Callable[..., Iterable[str]] | None
     """
     if argument.metavar == "KEY":
         return lambda **_: config.DEFAULTS
-    values = OF_STORE.get(argument.dest)
+    values = COMPLETERS.get(argument.dest)
     if values is None:
         return None
 
@@ -111,7 +111,7 @@ def _collections(store: HybridStore, prefix: str) -> set[str]:
     return {source.collection for source in store.storage.sources.all() if source.collection}
 
 
-OF_STORE: dict[str, Completer] = {  # an argument's `dest` -> its values
+COMPLETERS: dict[str, Completer] = {  # an argument's `dest` -> its values
     "collection": _collections,
     "doc_id": _ids,
     "id": _ids,

@@ -33,7 +33,7 @@ from ..text.characters import storable
 from .environment import without_password
 
 GROUP = 64  # documents per transaction
-CUTTING = ("chunk_size", "chunk_overlap", "date_keys")  # settings for chunking and dates
+CHUNKING = ("chunk_size", "chunk_overlap", "date_keys")  # settings for chunking and dates
 
 
 def copy(
@@ -59,10 +59,10 @@ def copy(
         written = 0
         for start in range(0, len(ids), GROUP):
             group = ids[start : start + GROUP]
-            lacking = _lacking(source.storage, target.storage, group)
-            if lacking:
-                _write(target.storage, lacking, identity)
-            written += len(lacking)
+            missing = _find_missing(source.storage, target.storage, group)
+            if missing:
+                _write(target.storage, missing, identity)
+            written += len(missing)
             progress(Progress("documents", start + len(group), len(ids)))
         with target.storage.transaction():
             for folder in source.storage.sources.all():
@@ -70,16 +70,16 @@ def copy(
                 if news:
                     target.storage.sources.remember(news)
             target.storage.embeddings.restore()  # builds the vector index once, for all embeddings
-        return _compared(source, target, ids, progress) | {"written": written}
+        return _compare(source, target, ids, progress) | {"written": written}
 
 
-def _lacking(storage: Storage, target: Storage, ids: list[str]) -> list[Whole]:
+def _find_missing(storage: Storage, target: Storage, ids: list[str]) -> list[Whole]:
     """Return the documents that the target lacks, or has with other content."""
     documents = [storage.documents.whole(doc_id) for doc_id in ids]
-    return [document for document in documents if document and not _has(target, document)]
+    return [document for document in documents if document and not _has_equal(target, document)]
 
 
-def _compared(
+def _compare(
     source: HybridStore,
     target: HybridStore,
     ids: list[str],
@@ -89,7 +89,7 @@ def _compared(
     counts = {"documents": 0, "chunks": 0, "embeddings": 0}
     for number, doc_id in enumerate(ids, 1):
         document = source.storage.documents.whole(doc_id)
-        if document is None or not _has(target.storage, document):
+        if document is None or not _has_equal(target.storage, document):
             raise StoreError(f"the copy of {doc_id!r} differs; run the command again")
         hashes = [chunk["content_hash"] for chunk in document.prepared.chunks]
         counts["documents"] += 1
@@ -110,10 +110,10 @@ def _write(storage: Storage, documents: list[Whole], identity: Any) -> None:
         storage.documents.put_all((document.prepared for document in documents), vectors)
 
 
-def _has(storage: Storage, document: Whole) -> bool:
+def _has_equal(storage: Storage, document: Whole) -> bool:
     """Whether the store has this document with the same chunks and embeddings."""
-    own = storage.documents.whole(document.prepared.row["doc_id"])
-    return own is not None and _content(own) == _content(document)
+    existing = storage.documents.whole(document.prepared.row["doc_id"])
+    return existing is not None and _content(existing) == _content(document)
 
 
 def _content(document: Whole) -> tuple[Any, ...]:
@@ -139,8 +139,8 @@ def copy_texts(path: str, remains: Remains, target: HybridStore) -> dict[str, An
     Return the number of `documents`, the `damaged` ones with their `damage`, the `ingest` commands
     for the files, and `warnings`.
     """
-    has = target.storage.catalog.by_id
-    texts = [saved for saved in remains.texts if not (saved.damage and has(saved.doc_id))]
+    find = target.storage.catalog.by_id
+    texts = [saved for saved in remains.texts if not (saved.damage and find(saved.doc_id))]
     for saved in texts:
         _put_text(target, saved)
     damaged = [saved for saved in texts if saved.damage]
@@ -191,28 +191,31 @@ def copy_options(parser: Parser) -> None:
 def run_copy(args: Namespace) -> int:
     settings = arguments.settings(args)
 
-    def opened(path: str, *, create: bool) -> HybridStore:
+    def open_database(path: str, *, create: bool) -> HybridStore:
         if is_server(path):
             space = settings["space"]
         else:
             space = DEFAULTS["space"]
-        how = {key: settings[key] for key in CUTTING}
-        return HybridStore(path, {"space": space, "provider": "none", **how}, create=create)
+        chunking = {key: settings[key] for key in CHUNKING}
+        return HybridStore(path, {"space": space, "provider": "none", **chunking}, create=create)
 
     if args.texts:
         if is_server(args.source) or address_fault(args.source):
             raise UsageError("--texts works with SQLite files only")
         path = os.path.abspath(os.path.expanduser(args.source))
         remains = read_remains(path)
-        with opened(args.target, create=True) as target, target.storage.guarded("cannot write"):
+        with (
+            open_database(args.target, create=True) as target,
+            target.storage.guarded("cannot write"),
+        ):
             answer = copy_texts(path, remains, target)
         is_complete = not answer["warnings"]
         print_with_warnings(args, answer)
         return 0 if is_complete else 1
     with (
         progress_line(args.quiet) as progress,
-        opened(args.source, create=False) as source,
-        opened(args.target, create=True) as target,
+        open_database(args.source, create=False) as source,
+        open_database(args.target, create=True) as target,
         source.storage.guarded(),
         target.storage.guarded("cannot write"),
     ):

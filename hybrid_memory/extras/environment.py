@@ -142,14 +142,14 @@ def _tool_install() -> list[str] | None:
     return command + [argument for other in others for argument in ("--with", other)]
 
 
-def _requirement(noted: dict[str, Any]) -> str | None:
+def _requirement(requirement: dict[str, Any]) -> str | None:
     """Return a requirement of a receipt as a command-line argument; None if it does not come from a
     package index.
     """
-    if noted.keys() - {"name", "extras", "specifier"}:
+    if requirement.keys() - {"name", "extras", "specifier"}:
         return None
-    extras = f"[{','.join(noted['extras'])}]" if "extras" in noted else ""
-    return f"{noted['name']}{extras}{noted.get('specifier', '')}"
+    extras = f"[{','.join(requirement['extras'])}]" if "extras" in requirement else ""
+    return f"{requirement['name']}{extras}{requirement.get('specifier', '')}"
 
 
 def _project_environment() -> str:

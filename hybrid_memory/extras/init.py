@@ -59,11 +59,11 @@ class Place(NamedTuple):
     collection: str | None = None  # None: what `ingest` would choose
     workspace: str | None = None
 
-    def is_of(self, sources: list[Source]) -> bool:
+    def is_ingested_by(self, sources: list[Source]) -> bool:
         """Whether a source covers this place: the place itself or a folder that contains it."""
-        return any(map(self._is_taken_by, sources))
+        return any(map(self._is_covered_by, sources))
 
-    def _is_taken_by(self, source: Source) -> bool:
+    def _is_covered_by(self, source: Source) -> bool:
         if source.workspace and not (self.workspace and is_in(self.workspace, source.workspace)):
             return False
         if source.path == self.path:
@@ -99,8 +99,8 @@ def workspace(folder: str, home: str) -> Surroundings:
     if VAULT in names:
         notes = [_folder(top, "vault")]
     else:
-        notes = list(_named(top, names))
-        others = _others(top, notes)
+        notes = list(_notes_by_name(top, names))
+        others = _other_places(top, notes)
         if any(place.kind != "vault" for place in notes):
             left_out = others
         elif notes:
@@ -112,7 +112,7 @@ def workspace(folder: str, home: str) -> Surroundings:
     return Surroundings(places, left_out, unknown)
 
 
-def _named(top: str, names: list[str]) -> Iterator[Place]:
+def _notes_by_name(top: str, names: list[str]) -> Iterator[Place]:
     """Yield vaults, and files and folders with the usual names of an agent's notes."""
     for name in names:
         path = os.path.join(top, name)
@@ -124,7 +124,7 @@ def _named(top: str, names: list[str]) -> Iterator[Place]:
             yield _file(path)
 
 
-def _others(top: str, notes: Sequence[Place]) -> list[Place]:
+def _other_places(top: str, notes: Sequence[Place]) -> list[Place]:
     """Return all other entries of `top` that are or contain markdown."""
     named = {place.path for place in notes}
     sizes: dict[str, list[int]] = {}
@@ -134,9 +134,9 @@ def _others(top: str, notes: Sequence[Place]) -> list[Place]:
         if path not in named:
             sizes.setdefault(path, []).append(file.size)
     others = []
-    for path, of_files in sizes.items():
+    for path, file_sizes in sizes.items():
         if os.path.isdir(path):
-            others.append(Place(path, "folder", NOTES, len(of_files), sum(of_files)))
+            others.append(Place(path, "folder", NOTES, len(file_sizes), sum(file_sizes)))
         else:
             others.append(_file(path))
     return others
@@ -214,53 +214,53 @@ def run_init(args: Namespace) -> int:
         print_answer(args, {"hook": remove_hook(args.dir)})
         return 0
     args.workspace = args.dir
-    settings = _with_own_memory(args, arguments.settings(args))
+    settings = _with_separate_memory(args, arguments.settings(args))
     places, left_out, unknown = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
     top = os.path.basename(real_path(args.dir))
     places = [_with_free_collection(place, top, sources) for place in places]
-    new = [place for place in places if not place.is_of(sources)]
-    left_out = [place for place in left_out if not place.is_of(sources)]
+    new = [place for place in places if not place.is_ingested_by(sources)]
+    left_out = [place for place in left_out if not place.is_ingested_by(sources)]
     is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
     if sys.stdout.isatty() and not args.json:
         _show_found(args.dir, shown(settings["db_path"]), places, new, left_out)
-    taken = _wanted(args, new, is_asking)
+    chosen = _choose(args, new, is_asking)
     reports = []
-    if taken:
-        reports = _ingest(args, taken)
-    rest = [place for place in new if place not in taken]
+    if chosen:
+        reports = _ingest(args, chosen)
+    skipped = [place for place in new if place not in chosen]
     answer = {
         "dir": os.path.abspath(args.dir),
         "db_path": shown(absolute(settings["db_path"])),
         "found": [
-            _described(place) | {"taken": place in taken, "in_memory": place not in rest}
+            _as_json(place) | {"taken": place in chosen, "in_memory": place not in skipped}
             for place in places
         ],
-        "left_out": [_described(place) for place in left_out],
+        "left_out": [_as_json(place) for place in left_out],
         "unknown_sessions": unknown,
         "reports": reports,
     }
-    if len(rest) < len(places):
-        answer |= _how_to_go_on(args, settings)
-        is_offered = is_asking and taken and os.path.isdir(os.path.join(args.dir, ".claude"))
-        if args.hook or (is_offered and _agrees(HOOK_QUESTION, False)):
+    if len(skipped) < len(places):
+        answer |= _next_commands(args, settings)
+        is_offered = is_asking and chosen and os.path.isdir(os.path.join(args.dir, ".claude"))
+        if args.hook or (is_offered and _confirm(HOOK_QUESTION, False)):
             command = [*program(), *_chosen_options(args, settings)]
             answer["hook"] = write_hook(args.dir, command)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
-    tell(*_what_was_not_done(args, places, new, rest))
-    if unknown and (args.sessions or any(place.kind == SESSIONS for place in taken)):
-        advise(args, _unknown_sessions(unknown))
+    tell(*_remarks(args, places, new, skipped))
+    if unknown and (args.sessions or any(place.kind == SESSIONS for place in chosen)):
+        advise(args, _unknown_sessions_line(unknown))
     if left_out and not (sys.stdout.isatty() and not args.json):
-        advise(args, _left_out(left_out))
+        advise(args, _left_out_line(left_out))
     notes = [place for place in places if place.kind != SESSIONS]
-    if not notes or any(place in rest for place in notes):
+    if not notes or any(place in skipped for place in notes):
         return 1
     if any(report["errors"] for report in reports):
         return 1
     return 0
 
 
-def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
+def _with_separate_memory(args: Namespace, settings: "Settings") -> "Settings":
     """Return the settings; with a separate memory for this workspace if the user chose none and the
     default memory has only notes of other workspaces.
     """
@@ -298,7 +298,7 @@ def _sources(args: Namespace, settings: "Settings") -> list[Source]:
 
 def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Place:
     """Return the place, with another collection name if its default name is already taken."""
-    if place.is_of(sources):
+    if place.is_ingested_by(sources):
         return place
     is_file = place.kind == "file"
     name = place.collection or default_collection(place.path, is_file, place.patterns)
@@ -312,21 +312,23 @@ def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Plac
     return place._replace(collection=next(stem + end for end in ends if stem + end not in names))
 
 
-def _wanted(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Place]:
+def _choose(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Place]:
     """Return the places to ingest: notes if the user agrees, and transcripts, which are private,
     only if the user agrees to them separately.
     """
-    taken = [place for place in new if place.kind != SESSIONS]
-    if taken and not (args.yes or (is_asking and _agrees(f"Ingest {_files(taken)}?", True))):
+    chosen = [place for place in new if place.kind != SESSIONS]
+    if chosen and not (
+        args.yes or (is_asking and _confirm(f"Ingest {_file_count(chosen)}?", True))
+    ):
         return []
     sessions = [place for place in new if place.kind == SESSIONS]
-    question = f"Also ingest {_files(sessions)} of sessions? Recognised secrets are masked."
-    if sessions and (args.sessions or (is_asking and _agrees(question, False))):
-        taken += sessions
-    return taken
+    question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
+    if sessions and (args.sessions or (is_asking and _confirm(question, False))):
+        chosen += sessions
+    return chosen
 
 
-def _agrees(question: str, default: bool) -> bool:
+def _confirm(question: str, default: bool) -> bool:
     try:
         reply = input(f"{question} {'[Y/n]' if default else '[y/N]'} ").strip().lower()
     except EOFError:
@@ -368,20 +370,20 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     return [report.as_dict() for report in reports]
 
 
-def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
+def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
     """Return the next commands, and lines for AGENTS.md and a crontab that work from any folder."""
     options = _chosen_options(args, settings)
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
-    following = [f'{short} search "what you want to know"']
+    commands = [f'{short} search "what you want to know"']
     if sys.stdout.isatty() and not args.json:
         if has("picker"):
-            following.append(f"{short} search   # search as you type and open notes")
+            commands.append(f"{short} search   # search as you type and open notes")
         if has("serve"):
-            following.append(f"{short} serve --open   # the same in the browser")
+            commands.append(f"{short} serve --open   # the same in the browser")
     return {
-        "next": [*following, f"{short} list --limit 10", f"{short} doctor"],
+        "next": [*commands, f"{short} list --limit 10", f"{short} doctor"],
         "agents_md": AGENTS.format(program=short),
         "crontab": cron.replace("%", r"\%"),  # cron turns a bare % into a line break
     }
@@ -405,7 +407,7 @@ def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
     return options
 
 
-def _described(place: Place) -> dict[str, Any]:
+def _as_json(place: Place) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
@@ -417,7 +419,7 @@ def _show_found(
     left_out: Sequence[Place],
 ) -> None:
     with output() as stream:
-        top = harmless(_short(os.path.abspath(folder)))
+        top = harmless(_abbreviated(os.path.abspath(folder)))
         print(f"Searched {top}, and the home for sessions.", file=stream)
         for place in places:
             state = "; already ingested"
@@ -426,32 +428,32 @@ def _show_found(
             if place.collection and place.kind != SESSIONS:
                 state = f"; as the collection {harmless(place.collection)}"
             kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
-            what = f"{kind}, {_files([place])}, {_bytes(place.size)}{state}"
-            print(f"  {harmless(_short(place.path))}  ({what})", file=stream)
+            what = f"{kind}, {_file_count([place])}, {_bytes(place.size)}{state}"
+            print(f"  {harmless(_abbreviated(place.path))}  ({what})", file=stream)
         if left_out:
             print(f"Left out: {REASON}. {WAY_OUT}.", file=stream)
         for place in left_out:
-            what = f"{_files([place])}, {_bytes(place.size)}"
-            print(f"  {harmless(_short(place.path))}  ({what})", file=stream)
-        print(f"The memory is {harmless(_short(db_path))}.", file=stream)
+            what = f"{_file_count([place])}, {_bytes(place.size)}"
+            print(f"  {harmless(_abbreviated(place.path))}  ({what})", file=stream)
+        print(f"The memory is {harmless(_abbreviated(db_path))}.", file=stream)
 
 
-def _left_out(places: Sequence[Place]) -> str:
+def _left_out_line(places: Sequence[Place]) -> str:
     """Return one line about the places that were left out."""
-    names = [f"{os.path.basename(place.path)} ({_files([place])})" for place in places[:NAMED]]
+    names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places[:NAMED]]
     if len(places) > NAMED:
-        names.append(f"{len(places) - NAMED:,} more places ({_files(places[NAMED:])})")
+        names.append(f"{len(places) - NAMED:,} more places ({_file_count(places[NAMED:])})")
     return f"left out: {', '.join(names)}; {REASON}; {WAY_OUT}"
 
 
-def _unknown_sessions(paths: Sequence[str]) -> str:
+def _unknown_sessions_line(paths: Sequence[str]) -> str:
     """Return one line about transcripts that do not record where their session began."""
     names = [os.path.basename(path) for path in paths[:NAMED]]
     if len(paths) > NAMED:
         names.append(f"{len(paths) - NAMED:,} more")
-    do_not_say = plural(len(paths), "transcript does not record", "transcripts do not record")
+    problem = plural(len(paths), "transcript does not record", "transcripts do not record")
     return (
-        f"left out: {', '.join(names)}; {do_not_say} the folder in which the session began; "
+        f"left out: {', '.join(names)}; {problem} the folder in which the session began; "
         "ingest one with `hybrid-memory ingest --path FILE`"
     )
 
@@ -466,14 +468,14 @@ def _next_steps(answer: dict[str, Any]) -> str:
     }
     if "hook" in answer:
         written = json.dumps(answer["hook"]["written"], indent=2, ensure_ascii=False)
-        parts[f"Written to {harmless(_short(answer['hook']['path']))}"] = written
+        parts[f"Written to {harmless(_abbreviated(answer['hook']['path']))}"] = written
     return "".join(
         f"\n{title}:\n\n{indent(printable(text), '  ')}\n" for title, text in parts.items()
     )
 
 
-def _what_was_not_done(
-    args: Namespace, places: Sequence[Place], new: Sequence[Place], rest: Sequence[Place]
+def _remarks(
+    args: Namespace, places: Sequence[Place], new: Sequence[Place], skipped: Sequence[Place]
 ) -> Iterator[str]:
     if all(place.kind == SESSIONS for place in places):
         yield (
@@ -482,13 +484,13 @@ def _what_was_not_done(
         )
     elif not new:
         yield "everything is already ingested; run `hybrid-memory update` to read changed files"
-    if any(place.kind != SESSIONS for place in rest):
+    if any(place.kind != SESSIONS for place in skipped):
         yield "nothing was changed; use --yes to ingest the notes without a question"
-    elif rest and not args.sessions:
+    elif skipped and not args.sessions:
         yield "session transcripts are private and were left out; use --sessions to ingest them"
 
 
-def _files(places: Iterable[Place]) -> str:
+def _file_count(places: Iterable[Place]) -> str:
     return plural(sum(place.files for place in places), "file")
 
 
@@ -500,7 +502,7 @@ def _bytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def _short(path: str) -> str:
+def _abbreviated(path: str) -> str:
     """Abbreviate the home in a path to ~."""
     home = os.path.join(os.path.expanduser("~"), "")
     if path.startswith(home):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = "memory"
 DAILY_NOTES = "daily-notes.json"
 FORMAT = "YYYY-MM-DD"  # Obsidian's default
-LOOKED_AT = 60  # days, today included, whose notes are checked for the language of their names
+DAYS_CHECKED = 60  # days, today included, whose notes are checked for the language of their names
 LARGEST_TEMPLATE = 1_000_000  # bytes
 # Full names of the days of the week, then of the months
 NAMES = {
@@ -89,16 +89,16 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
     now = datetime.now()
     if isinstance(folder, Vault):
         path = folder.note(now)
-        beginning = folder.beginning(path, now)
+        initial_text = folder.initial_text(path, now)
         folder = folder.folder
     else:
         path = os.path.join(folder, f"{now:%Y-%m-%d}.md")
-        beginning = f"# {now:%Y-%m-%d}\n\n"
-    first, last = _append(path, text.strip(), beginning, now)
-    around = [source for source in sources if is_in(path, source)]
+        initial_text = f"# {now:%Y-%m-%d}\n\n"
+    first, last = _append(path, text.strip(), initial_text, now)
+    containing = [source for source in sources if is_in(path, source)]
     try:
-        if around:
-            warnings = refresh(store, paths=around).warning_lines()
+        if containing:
+            warnings = refresh(store, paths=containing).warning_lines()
         else:
             report = Ingest(store, incremental=True).run([folder])
             warnings = [*report.error_lines(), *report.warning_lines()]
@@ -127,11 +127,11 @@ class Vault(NamedTuple):
         Names of days and months are in the language of the most recent notes, or in English if
         these do not determine one language.
         """
-        for back in range(LOOKED_AT):
+        for back in range(DAYS_CHECKED):
             day = now - timedelta(back)
-            there = [name for name in NAMES if os.path.exists(self._path(day, name))]
-            if len(there) == 1 or (there and back == 0):
-                return self._path(now, there[0])
+            matching = [name for name in NAMES if os.path.exists(self._path(day, name))]
+            if len(matching) == 1 or (matching and back == 0):
+                return self._path(now, matching[0])
         return self._path(now, "en")
 
     def _path(self, day: datetime, language: str) -> str:
@@ -144,7 +144,7 @@ class Vault(NamedTuple):
             )
         return path
 
-    def beginning(self, path: str, now: datetime) -> str:
+    def initial_text(self, path: str, now: datetime) -> str:
         """Return the initial text of a new note: the template, filled in as Obsidian does."""
         if not self.template:
             return ""
@@ -177,7 +177,7 @@ def vault_at(path: str) -> Vault | None:
     return Vault(path, folder, str(settings.get("format") or FORMAT), template)
 
 
-def formatted(form: str, day: datetime, language: str = "en") -> str:
+def formatted(pattern: str, day: datetime, language: str = "en") -> str:
     """Format a day in moment.js format. Short names are English in every language.
 
     'YYYY/MM/YYYY-MM-DD dddd' -> '2026/11/2026-11-24 Tuesday'
@@ -228,7 +228,7 @@ def formatted(form: str, day: datetime, language: str = "en") -> str:
         "A": noon,
         "a": noon.lower(),
     }
-    return TOKEN.sub(lambda match: match[1] if match[1] is not None else parts[match[0]], form)
+    return TOKEN.sub(lambda match: match[1] if match[1] is not None else parts[match[0]], pattern)
 
 
 def _folder(sources: list[str], workspace: str | None) -> str | Vault:
@@ -236,23 +236,23 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
     here = real_path(workspace or ".")
     if workspace is not None and not os.path.isdir(here):
         raise SourceError(f"{here} is not a folder; create it, or choose another one with --dir")
-    below = os.path.join(here, FOLDER)
+    notes_folder = os.path.join(here, FOLDER)
     vault = vault_at(here)
     if vault:
         return vault
-    if workspace is not None or os.path.isdir(below):
-        return below
+    if workspace is not None or os.path.isdir(notes_folder):
+        return notes_folder
     vaults = {source: vault_at(source) for source in sources}
     folders = [source for source in sources if vaults[source] or os.path.basename(source) == FOLDER]
-    around = [
+    containing = [
         folder
         for folder in folders
         if is_in(here, folder if vaults[folder] else os.path.dirname(folder))
     ]
     # The working directory does not decide: prefer folders of notes to vaults
     others = [folder for folder in folders if not vaults[folder]] or folders
-    if around or len(others) == 1:
-        nearest = max(around or others, key=len)
+    if containing or len(others) == 1:
+        nearest = max(containing or others, key=len)
         return vaults[nearest] or nearest
     raise SourceError(
         f"cannot decide where to write: {here} has no folder {FOLDER}, and not exactly one such "
@@ -260,10 +260,10 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
     )
 
 
-def _append(path: str, text: str, beginning: str, now: datetime) -> tuple[int, int]:
+def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int, int]:
     """Append a list item to a file and return its first and last line. Raises SourceError.
 
-    A missing or empty file is created with `beginning`.
+    A missing or empty file is created with `initial_text`.
     """
     item = f"- {now:%H:%M} " + "\n  ".join(text.splitlines())
     try:
@@ -272,7 +272,7 @@ def _append(path: str, text: str, beginning: str, now: datetime) -> tuple[int, i
             file.seek(0)
             before = file.read()
             if not before:
-                before = beginning
+                before = initial_text
                 file.write(before)
             elif not before.endswith("\n"):
                 before += "\n"

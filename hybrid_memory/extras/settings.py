@@ -30,22 +30,22 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
     ConfigError if the rest of the file is invalid or the file cannot be read or written.
     """
     path = os.path.realpath(path)  # so that a symbolic link is not replaced
-    is_right = True
+    was_valid = True
     text = ""
     if os.path.exists(path):
-        is_right = _can_be_loaded(path, config.read(path))
+        was_valid = _can_be_loaded(path, config.read(path))
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     # Parse it again, because `read` makes the database path absolute
     values: dict[str, Any] = json.loads(text or "{}")
     before = {"before": values[key]} if key in values else {}
     if value:
-        others = {other: of for other, of in values.items() if other != key}
+        others = {other: other_value for other, other_value in values.items() if other != key}
         config.merged((path, others), (config.COMMAND_LINE, {key: value[0]}))
         values[key] = value[0]
     elif before:
         del values[key]
-        if is_right:
+        if was_valid:
             config.merged((path, values))
     else:
         return before
@@ -122,7 +122,7 @@ def run_config(args: Namespace) -> int:
         raise UsageError("write `config`, `config set KEY VALUE` or `config unset KEY`")
     path = os.path.abspath(os.path.expanduser(paths.config_file(args.config)))
     if args.action:
-        change_made = _changed(args, path)
+        change_made = _change_file(args, path)
         print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
         return 0
     settings = arguments.settings(args)
@@ -137,7 +137,7 @@ def run_config(args: Namespace) -> int:
     return 0
 
 
-def _changed(args: Namespace, path: str) -> dict[str, Any]:
+def _change_file(args: Namespace, path: str) -> dict[str, Any]:
     """Change the file, and warn about an environment variable that overrides it. Raises UsageError
     for an invalid key or value.
     """

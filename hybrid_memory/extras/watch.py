@@ -20,9 +20,9 @@ from .environment import missing_package
 DEBOUNCE = 1500  # milliseconds without a change before an update starts
 # The same for a watch with a stop event, which is only checked between these steps
 DEBOUNCE_STOPPED = 400
-LONGEST = 10_000  # milliseconds that further changes can delay an update
+LONGEST_DELAY = 10_000  # milliseconds that further changes can delay an update
 LOOK = 2000  # milliseconds between two checks for changes that raise no event
-ROUND = 60.0  # seconds between two updates without any event
+FULL_ROUND = 60.0  # seconds between two updates without any event
 WATCH_EMBED_SECONDS = 30.0
 
 
@@ -38,18 +38,18 @@ def watch_options(parser: Parser) -> None:
 
 
 def run_watch(args: Namespace) -> int:
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell_of(report: Report) -> None:
+    def print_report(report: Report) -> None:
         advise(args, *report.summary(), *report.notes)
         problems = report.warning_lines()
-        tell(*(problem for problem in problems if problem not in told))
-        told.clear()
-        told.update(problems)  # report a persistent problem only once
+        tell(*(problem for problem in problems if problem not in reported))
+        reported.clear()
+        reported.update(problems)  # report a persistent problem only once
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), open_store(args) as store:
-        watch = Watch(store, args.path, tell_of)
+        watch = Watch(store, args.path, print_report)
         advise(args, f"watching {', '.join(watch.paths)}; press Ctrl-C to stop")
         watch.run()
     return 0
@@ -81,14 +81,14 @@ class Watch:
         except ImportError as error:
             raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
         self._watch = watchfiles.watch
-        self._usual = watchfiles.DefaultFilter()
+        self._default_filter = watchfiles.DefaultFilter()
         self._store = store
         self._on_report = on_report
         self._stop = stop
-        self._known: list[Source] | None = None
-        self._only = {real_path(path) for path in paths}
+        self._last_sources: list[Source] | None = None
+        self._selected = {real_path(path) for path in paths}
         ingested = {source.path for source in self._sources()}
-        if unknown := self._only - ingested:
+        if unknown := self._selected - ingested:
             raise SourceError(
                 f"{min(unknown)} was never ingested; "
                 f"run `hybrid-memory ingest --path {min(unknown)}` once"
@@ -107,19 +107,19 @@ class Watch:
         while not (self._stop and self._stop.is_set()):
             folders = self._folders()
             due = True  # files may have changed before the watch started
-            seen = self._files()
+            file_states = self._files()
             last = 0.0
             for changes in self._events(folders):
                 due = (
                     due
                     or bool(changes)
-                    or self._files() != seen
-                    or time.monotonic() - last >= ROUND
+                    or self._files() != file_states
+                    or time.monotonic() - last >= FULL_ROUND
                 )
                 if due:
-                    seen = self._files()
+                    file_states = self._files()
                     last = time.monotonic()
-                    due = not self._take_in()
+                    due = not self._update()
                 if self._folders() != folders:
                     break
 
@@ -132,9 +132,9 @@ class Watch:
             changes = self._watch(
                 *folders,
                 watch_filter=lambda change, path: (
-                    self._usual(change, path) and not path.startswith(self._store.path)
+                    self._default_filter(change, path) and not path.startswith(self._store.path)
                 ),
-                debounce=LONGEST,
+                debounce=LONGEST_DELAY,
                 step=DEBOUNCE_STOPPED if self._stop else DEBOUNCE,
                 rust_timeout=LOOK,
                 yield_on_timeout=True,
@@ -148,11 +148,11 @@ class Watch:
         except (OSError, RuntimeError) as error:
             raise SourceError(f"cannot watch {', '.join(sorted(folders))}: {error}") from error
 
-    def _take_in(self) -> bool:
+    def _update(self) -> bool:
         """Refresh the store. Return False if the database could not be written or reached; the
         update is then tried again.
         """
-        report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._only)
+        report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._selected)
         try:
             with self._store.storage.guarded():
                 embeddings = self._store.storage.embeddings
@@ -169,11 +169,15 @@ class Watch:
         """Return the watched sources; while the database server is down, the last known ones."""
         try:
             with self._store.storage.guarded():
-                self._known = self._store.storage.sources.all()
+                self._last_sources = self._store.storage.sources.all()
         except ConnectionLostError:
-            if self._known is None:
+            if self._last_sources is None:
                 raise
-        return [source for source in self._known if not self._only or source.path in self._only]
+        return [
+            source
+            for source in self._last_sources
+            if not self._selected or source.path in self._selected
+        ]
 
     def _folders(self) -> set[str]:
         return {source.path for source in self._sources() if os.path.isdir(source.path)}

@@ -41,7 +41,7 @@ class Tool(NamedTuple):
 
     def definition(self, name: str) -> Json:
         """Return the definition in the form of the protocol."""
-        properties = {argument: schema_of(of) for argument, of in self.takes.items()}
+        properties = {argument: schema_of(option) for argument, option in self.takes.items()}
         if name == "memory_list":  # memory_search describes the filters
             for filter_name in OF_FILTERS:
                 del properties[filter_name]["description"]
@@ -186,7 +186,7 @@ def checked(name: str, tool: Tool, arguments: Any) -> Json:
     """
     if not isinstance(arguments, dict):
         raise QueryError("the arguments must be an object")
-    values = _with_present_names(name, tool, arguments)
+    values = _with_current_names(name, tool, arguments)
     faults = []
     for argument, schema in tool.takes.items():
         value = values.get(argument)
@@ -204,7 +204,7 @@ def checked(name: str, tool: Tool, arguments: Any) -> Json:
     return values
 
 
-def _with_present_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
+def _with_current_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
     """Return the arguments under their current names. Raises QueryError for an unknown argument."""
     names = list(tool.takes)
     renamed: Json = {}

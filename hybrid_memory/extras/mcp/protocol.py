@@ -79,21 +79,21 @@ class Server:
                 try:
                     message = json.loads(line)
                 except ValueError as error:
-                    self._send(_failed(None, PARSE_ERROR, f"not JSON: {error}"), write)
+                    self._send(_error_response(None, PARSE_ERROR, f"not JSON: {error}"), write)
                     continue
                 if not isinstance(message, dict) or message.get("method") not in SLOW:
                     self._send(self.reply(message), write)
                 elif isinstance(message.get("id"), str | int):
-                    number = message["id"]
-                    self._cancelled.discard(number)
-                    self._calls[number] = threads.submit(self._call, message, write)
+                    request_id = message["id"]
+                    self._cancelled.discard(request_id)
+                    self._calls[request_id] = threads.submit(self._call, message, write)
 
     def _call(self, message: Message, write: Callable[[bytes], object]) -> None:
-        number = message["id"]
+        request_id = message["id"]
         answer = self.reply(message)
-        self._calls.pop(number, None)
-        if number in self._cancelled:
-            self._cancelled.discard(number)
+        self._calls.pop(request_id, None)
+        if request_id in self._cancelled:
+            self._cancelled.discard(request_id)
         else:
             self._send(answer, write)
 
@@ -108,35 +108,37 @@ class Server:
     def reply(self, message: Any) -> Message | None:
         """Return the answer to a message; None if it needs no answer."""
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _failed(None, INVALID_REQUEST, "not a JSON-RPC 2.0 message")
+            return _error_response(None, INVALID_REQUEST, "not a JSON-RPC 2.0 message")
         if "method" not in message:
             return None  # a response, although this server sends no requests
-        number = message.get("id")
+        request_id = message.get("id")
         params = message.get("params") or {}
         if "id" not in message:
-            self._notice(message["method"], params)
+            self._handle_notification(message["method"], params)
             return None
-        if not isinstance(number, str | int) or not isinstance(params, dict):
-            return _failed(None, INVALID_REQUEST, "the id or the params are of the wrong type")
+        if not isinstance(request_id, str | int) or not isinstance(params, dict):
+            return _error_response(
+                None, INVALID_REQUEST, "the id or the params are of the wrong type"
+            )
         try:
             result = self._result(message["method"], params)
         except ProtocolError as error:
-            return _failed(number, error.code, str(error), error.data)
+            return _error_response(request_id, error.code, str(error), error.data)
         except Exception:
             traceback.print_exc()
-            told = "internal error; see the standard error of the server"
-            return _failed(number, INTERNAL_ERROR, told)
-        return {"jsonrpc": "2.0", "id": number, "result": result}
+            problem = "internal error; see the standard error of the server"
+            return _error_response(request_id, INTERNAL_ERROR, problem)
+        return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
-    def _notice(self, method: str, params: Any) -> None:
+    def _handle_notification(self, method: str, params: Any) -> None:
         if method != "notifications/cancelled" or not isinstance(params, dict):
             return
-        number = params.get("requestId")
+        request_id = params.get("requestId")
         call = None
-        if isinstance(number, str | int):
-            call = self._calls.get(number)
-        if call is not None and number is not None and not call.cancel():
-            self._cancelled.add(number)  # it continues, but its answer is not sent
+        if isinstance(request_id, str | int):
+            call = self._calls.get(request_id)
+        if call is not None and request_id is not None and not call.cancel():
+            self._cancelled.add(request_id)  # it continues, but its answer is not sent
 
     def _result(self, method: str, params: Message) -> Message:
         """Return the result of a request in the form of its protocol revision. Raises
@@ -144,7 +146,7 @@ class Server:
         """
         is_stateless = _is_stateless(params)
         if method == "initialize":
-            return _hello(params)
+            return _handshake(params)
         if method == "server/discover":
             if not is_stateless:
                 raise ProtocolError(INVALID_PARAMS, f"_meta has no {REVISION}")
@@ -168,17 +170,17 @@ class Server:
         if method == "tools/list":
             return {"tools": tools.definitions}
         if method == "tools/call":
-            return tools.call(_text(params, "name"), params.get("arguments") or {})
+            return tools.call(_string_param(params, "name"), params.get("arguments") or {})
         if method == "prompts/list":
             return {"prompts": tools.prompts}
         if method == "prompts/get":
-            return tools.prompt(_text(params, "name"), params.get("arguments") or {})
+            return tools.prompt(_string_param(params, "name"), params.get("arguments") or {})
         if method == "resources/list":
             return tools.resources(params.get("cursor"))
         if method == "resources/templates/list":
             return {"resourceTemplates": tools.resource_templates}
         if method == "resources/read":
-            return tools.resource(_text(params, "uri"))
+            return tools.resource(_string_param(params, "uri"))
         raise ProtocolError(METHOD_NOT_FOUND, f"there is no method {method!r}")
 
 
@@ -189,20 +191,20 @@ def _is_stateless(params: Message) -> bool:
     meta = params.get("_meta")
     if not isinstance(meta, dict) or REVISION not in meta:
         return False
-    asked = meta[REVISION]
-    if asked != STATELESS:
-        known = {"supported": [STATELESS], "requested": str(asked)}
-        raise ProtocolError(UNSUPPORTED_REVISION, f"revision {asked} is not supported", known)
+    requested = meta[REVISION]
+    if requested != STATELESS:
+        known = {"supported": [STATELESS], "requested": str(requested)}
+        raise ProtocolError(UNSUPPORTED_REVISION, f"revision {requested} is not supported", known)
     if not isinstance(meta.get(CLIENT), dict):
         raise ProtocolError(INVALID_PARAMS, f"_meta has no {CLIENT}")
     return True
 
 
-def _hello(params: Message) -> Message:
+def _handshake(params: Message) -> Message:
     """Return the server's part of the handshake."""
-    asked = params.get("protocolVersion")
-    if asked in HANDSHAKES:
-        revision = asked
+    requested = params.get("protocolVersion")
+    if requested in HANDSHAKES:
+        revision = requested
     else:
         revision = HANDSHAKES[0]
     return {"protocolVersion": revision, "serverInfo": SERVER_INFO, **_server()}
@@ -212,14 +214,16 @@ def _server() -> Message:
     return {"capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
 
 
-def _text(params: Message, name: str) -> str:
+def _string_param(params: Message, name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
         raise ProtocolError(INVALID_PARAMS, f"{name}: must be a string")
     return value
 
 
-def _failed(number: str | int | None, code: int, problem: str, data: Any = None) -> Message:
+def _error_response(
+    request_id: str | int | None, code: int, problem: str, data: Any = None
+) -> Message:
     error = {
         "code": code,
         "message": problem,
@@ -228,7 +232,7 @@ def _failed(number: str | int | None, code: int, problem: str, data: Any = None)
         error["data"] = data
     return {
         "jsonrpc": "2.0",
-        "id": number,
+        "id": request_id,
         "error": error,
     }
 

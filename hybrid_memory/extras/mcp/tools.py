@@ -221,9 +221,9 @@ class Tools:
         target = arguments["target"]
         with self._open_store() as store:
             if self._bounds.hide:
-                self._bounds.found(store, target)
+                self._bounds.resolve(store, target)
             lines, characters = arguments["max_lines"], arguments["budget"]
-            return lines_read(read(store, target, max_lines=lines, max_chars=characters))
+            return document_lines(read(store, target, max_lines=lines, max_chars=characters))
 
     def memory_store(self, arguments: Json) -> str:
         doc_id = arguments["doc_id"]
@@ -252,7 +252,7 @@ class Tools:
         doc_id = arguments["doc_id"]
         with self._open_store() as store:
             if self._bounds.hide:
-                doc_id = self._bounds.found(store, doc_id)
+                doc_id = self._bounds.resolve(store, doc_id)
             answer = delete_text(store, doc_id)
         line = f"deleted {harmless(answer['doc_id'])}: {_passages(answer['chunks_deleted'])}"
         return _with_warnings([line], answer["warnings"])
@@ -338,7 +338,7 @@ def passages(answer: SearchAnswer) -> str:
     return _with_warnings(lines, answer.warnings)
 
 
-def lines_read(answer: Answer) -> str:
+def document_lines(answer: Answer) -> str:
     """Format lines of a document under their citation, followed by remarks in brackets."""
     day = ""
     if answer["date"]:

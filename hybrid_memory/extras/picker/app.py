@@ -567,17 +567,17 @@ def with_next(query: str, operator: str, values: Sequence[str]) -> str:
     rest = query
     if written:
         rest = query[: written.start()] + query[written.end() :]
-    following = list(values)
-    if current in following:
-        following = following[following.index(current) + 1 :]
-    if not following:
+    candidates = list(values)
+    if current in candidates:
+        candidates = candidates[candidates.index(current) + 1 :]
+    if not candidates:
         if written:
             return rest.rstrip()
         return query
-    if " " in following[0]:
-        value = f'"{following[0]}"'
+    if " " in candidates[0]:
+        value = f'"{candidates[0]}"'
     else:
-        value = following[0]
+        value = candidates[0]
     return f"{rest.rstrip()} {operator}:{value} ".lstrip()
 
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 SHORTEST = 10  # characters of a prompt worth searching for
 MOST_WORDS = 24  # of a prompt that is searched for verbatim
 END = 300  # characters read at the beginning and at the end of a longer prompt
-TELLING_WORDS = 12  # rarest words searched for in place of a longer prompt
+INFORMATIVE_WORDS = 12  # rarest words searched for in place of a longer prompt
 # Weights for and against relevance: by logistic regression on the judged questions of five memories
 # of 70 to 30,000 chunks, and on prompts about code and about the world for each; then rounded
 NEAREST = 9  # times the nearness of the nearest passage
 WORDS = 6  # if one passage contains MOST_TELLING non-technical words; proportionally less for fewer
-MOST_TELLING = 4
+MOST_INFORMATIVE = 4
 PERSONAL = 3  # times the share of non-technical words, in a prompt with a word such as "my"
 ORDER = -4
 FOREIGN = -4  # a prompt with names that no chunk contains
@@ -153,7 +153,7 @@ def read(prompt: str, store: "HybridStore") -> Reading:
     if is_short and len(ends.words) <= MOST_WORDS:
         is_foreign = has_foreign_names(prompt, counts)
     else:
-        query, share = telling(words, counts)
+        query, share = informative(words, counts)
     return Reading(
         query,
         share,
@@ -167,13 +167,13 @@ def read(prompt: str, store: "HybridStore") -> Reading:
     )
 
 
-def telling(words: Iterable[str], counts: Mapping[str, int]) -> tuple[str, float]:
+def informative(words: Iterable[str], counts: Mapping[str, int]) -> tuple[str, float]:
     """Return the rarest words in the memory, in their order, and the share of the words that any
     chunk contains. `counts` maps each word to its number of chunks.
     """
     words = [word for word in words if not word.isdigit()]
     present = [word for word in words if counts[word]]
-    rarest = set(sorted(present, key=lambda word: counts[word])[:TELLING_WORDS])
+    rarest = set(sorted(present, key=lambda word: counts[word])[:INFORMATIVE_WORDS])
     query = " ".join(word for word in present if word in rarest)
     return query, len(present) / max(len(words), 1)
 
@@ -193,8 +193,8 @@ def is_personal(prompt: str, is_work: Callable[[str], bool]) -> bool:
     """
     words = words_of(prompt)
     return any(
-        word in PERSONAL_WORDS and not (word in POSSESSIVE and is_work(following))
-        for word, following in zip(words, [*words[1:], ""], strict=False)
+        word in PERSONAL_WORDS and not (word in POSSESSIVE and is_work(next_word))
+        for word, next_word in zip(words, [*words[1:], ""], strict=False)
     )
 
 
@@ -224,7 +224,7 @@ def unknown_code(text: str, counts: Mapping[str, int]) -> int:
     )
 
 
-def bearing(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
+def relevance_of(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
     """Return the relevance of the results to the prompt: a probability, 0 to 1. The results must
     come from a search with `explain`.
 
@@ -232,21 +232,21 @@ def bearing(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
     """
     explained = [result["explain"] for result in results]
     is_work = work_among(word for explanation in explained for word in explanation["terms"])
-    most_telling = 0
+    most_informative = 0
     nearest = 0.0
     has_all = False
     for explanation in explained:
-        telling = [word for word in explanation["terms"] if not is_work(word)]
-        most_telling = max(most_telling, len(telling))
+        informative = [word for word in explanation["terms"] if not is_work(word)]
+        most_informative = max(most_informative, len(informative))
         nearness = explanation["nearness"]
-        if nearness is None and telling:
+        if nearness is None and informative:
             nearness = explanation["coverage"] / 2
         nearest = max(nearest, nearness or 0.0)
-        has_all = has_all or (len(telling) > 0 and explanation["coverage"] == 1)
+        has_all = has_all or (len(informative) > 0 and explanation["coverage"] == 1)
     weight = (
         START
         + NEAREST * reading.share * nearest
-        + WORDS * min(most_telling, MOST_TELLING) / MOST_TELLING
+        + WORDS * min(most_informative, MOST_INFORMATIVE) / MOST_INFORMATIVE
         + PERSONAL * reading.is_personal * (1 - reading.work)
         + ORDER * reading.is_order
         + FOREIGN * reading.is_foreign

@@ -21,14 +21,14 @@ class RefusedError(Exception):
     """Why a file is not ingested."""
 
 
-class Found(NamedTuple):
+class SessionTranscript(NamedTuple):
     """A transcript, and the folder in which its session began, if it records that."""
 
     path: str
     workspace: str | None
 
 
-def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Found | None:
+def transcript(named: object, environ: Mapping[str, str] = os.environ) -> SessionTranscript | None:
     """Return the transcript that a hook names; None if the file is missing or empty.
 
     Raises RefusedError for any other file.
@@ -51,7 +51,7 @@ def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Found 
                     f"it has no line in the format of a transcript of {transcripts.KNOWN_FORMS}"
                 )
             stream.seek(0)
-            return Found(path, session_folder(stream))
+            return SessionTranscript(path, session_folder(stream))
     except (OSError, BadFileError) as error:
         raise RefusedError(f"it cannot be read: {error}") from error
 

@@ -36,22 +36,22 @@ class Bounds(NamedTuple):
         """Whether the bounds can hide documents."""
         return self.collection is not None or self.inside is not None
 
-    def filters(self, store: "HybridStore", asked: Filters | None) -> Filters | None:
+    def filters(self, store: "HybridStore", requested: Filters | None) -> Filters | None:
         """Restrict the filters of a call to the bounds. Raises QueryError for another collection,
         NotFoundError for a `linked_to` outside the bounds.
         """
         if not self.hide:
-            return asked
-        asked = asked or Filters()
-        if self.collection is not None and asked.collection not in (None, self.collection):
+            return requested
+        requested = requested or Filters()
+        if self.collection is not None and requested.collection not in (None, self.collection):
             raise QueryError(
-                f"there is no collection {asked.collection!r} here, only {self.collection!r}"
+                f"there is no collection {requested.collection!r} here, only {self.collection!r}"
             )
-        linked_to = asked.linked_to
+        linked_to = requested.linked_to
         if linked_to is not None:
-            linked_to = self.found(store, linked_to)
-        return asked._replace(
-            collection=self.collection or asked.collection,
+            linked_to = self.resolve(store, linked_to)
+        return requested._replace(
+            collection=self.collection or requested.collection,
             within=self.inside or "*",  # so that no message names hidden documents
             linked_to=linked_to,
         )
@@ -60,22 +60,22 @@ class Bounds(NamedTuple):
         """Raise NotFoundError for a document outside the bounds, as for one that does not exist."""
         if not self.hide:
             return
-        if store.storage.catalog.by_id(doc_id) is None or not self.has(store, doc_id):
+        if store.storage.catalog.by_id(doc_id) is None or not self.contains(store, doc_id):
             raise NotFoundError(f"no document {doc_id!r} in this memory")
 
-    def found(self, store: "HybridStore", target: str) -> str:
+    def resolve(self, store: "HybridStore", target: str) -> str:
         """Return the id of the document for a target. Raises NotFoundError if it is not within the
         bounds; the message names no other document.
         """
         with suppress(QueryError):
             doc_id, _ = find(store.storage, target)
-            if self.has(store, doc_id):
+            if self.contains(store, doc_id):
                 return doc_id
         raise NotFoundError(
             f"no document {target!r} in this memory", WayOut("list", "list", "names all documents")
         )
 
-    def has(self, store: "HybridStore", doc_id: str) -> bool:
+    def contains(self, store: "HybridStore", doc_id: str) -> bool:
         """Whether an existing document is within the bounds."""
         collection = store.storage.catalog.entry(doc_id)["collection"]
         return self._is_inside(doc_id) and self._is_of_collection(doc_id, collection)

@@ -29,7 +29,7 @@ from ..watch import Watch
 from . import server
 from .bounds import bounds_of
 from .memory import Memory
-from .security import Guard, Hosts, Token, in_address, kept
+from .security import Guard, Hosts, Token, in_address, kept_token
 from .server import Server
 
 
@@ -54,7 +54,10 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
     memory = Memory(
-        partial(_opened, args, settings), settings, needs_token=token is not None, bounds=bounds
+        partial(_open_reader, args, settings),
+        settings,
+        needs_token=token is not None,
+        bounds=bounds,
     )
     tools = Tools(
         lambda: open_store(args),
@@ -78,7 +81,7 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
     return server.server(app, memory, on_start), listener
 
 
-def _opened(args: Namespace, settings: Settings) -> HybridStore:
+def _open_reader(args: Namespace, settings: Settings) -> HybridStore:
     return HybridStore(
         settings["db_path"],
         settings,
@@ -96,20 +99,20 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> Token | None:
     if is_server(db_path):
         database = standard_database()
     path = f"{database}.token"
-    token = kept(path)
+    token = kept_token(path)
     tell(f"the token is stored in {path}")
     return token
 
 
 def _watch(args: Namespace, memory: Memory) -> None:
-    def tell_of(report: Report) -> None:
+    def print_report(report: Report) -> None:
         tell(*report.warning_lines())
         if not args.quiet:
             tell(*report.summary())
 
     try:
         with open_store(args) as store:
-            Watch(store, [], tell_of, memory.ending).run()
+            Watch(store, [], print_report, memory.ending).run()
     except HybridMemoryError as error:
         tell(f"the watch of files has stopped: {error}")
 

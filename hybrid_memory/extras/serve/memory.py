@@ -22,7 +22,7 @@ from ...store import HybridStore, retry_once
 from ...sync.ingest import Ingest
 from ...text.characters import citation
 from .bounds import NO_BOUNDS, Bounds
-from .responses import as_json, described, etag
+from .responses import as_json, etag, problem_document
 
 MOST_WAITING = 500  # requests in a queue; more are refused
 STOPPED = (  # an update
@@ -56,19 +56,19 @@ class Job(Future[Any]):
         self._store: HybridStore | None = None
         self._is_stopped = False
 
-    def run(self, held: "Held") -> None:
+    def run(self, holder: "StoreHolder") -> None:
         """Do the work, unless it was cancelled."""
         if not self.set_running_or_notify_cancel():
             return
         try:
-            answer = self._answer(held)
+            answer = self._answer(holder)
         except BaseException as error:
             self.set_exception(error)
         else:
             self.set_result(answer)
-        held.was_stopped = self._is_stopped
+        holder.was_stopped = self._is_stopped
 
-    def _answer(self, held: "Held") -> Any:
+    def _answer(self, holder: "StoreHolder") -> Any:
         """Do the work and return its result. Retry it once if an interrupt for the previous job may
         have ended it.
 
@@ -76,20 +76,20 @@ class Job(Future[Any]):
         cancel may reach a database server late.
         """
         try:
-            return self._attempt(held.store())
+            return self._attempt(holder.store())
         except Exception:
-            if self._is_stopped or not held.was_stopped:
+            if self._is_stopped or not holder.was_stopped:
                 raise
-        held.close()
-        return self._attempt(held.store())
+        holder.close()
+        return self._attempt(holder.store())
 
     def _attempt(self, store: HybridStore) -> Any:
-        self._have(store)
+        self._set_store(store)
         try:
             with store.storage.guarded():
                 return self.work(store)
         finally:
-            self._have(None)
+            self._set_store(None)
 
     def stop(self) -> None:
         """Cancel the work if it has not begun; else interrupt its current statement."""
@@ -99,7 +99,7 @@ class Job(Future[Any]):
                 self._is_stopped = True
                 self._store.storage.interrupt()
 
-    def _have(self, store: HybridStore | None) -> None:
+    def _set_store(self, store: HybridStore | None) -> None:
         with self._turn:
             self._store = store
 
@@ -138,12 +138,12 @@ class Workers:
             self._queue.put(None)
 
     def _run(self) -> None:
-        held = Held(self._open)
-        while self._run_next(held):
+        holder = StoreHolder(self._open)
+        while self._run_next(holder):
             pass
-        held.close()
+        holder.close()
 
-    def _run_next(self, held: "Held") -> bool:
+    def _run_next(self, holder: "StoreHolder") -> bool:
         """Run the next job; return False at the end.
 
         A separate method, so that no local variable keeps a result alive while the thread waits.
@@ -151,7 +151,7 @@ class Workers:
         job = self._queue.get()
         if job is None:
             return False
-        job.run(held)
+        job.run(holder)
         return True
 
 
@@ -172,7 +172,7 @@ def in_thread(work: Callable[[], T]) -> Future[T]:
     return job
 
 
-class Held:
+class StoreHolder:
     """A store that stays open between requests, in one thread."""
 
     def __init__(self, open_store: OpenStore) -> None:
@@ -229,13 +229,13 @@ class Update(Thread):
         try:
             with self._open() as store, store.storage.guarded():
                 report = Ingest(
-                    store, incremental=True, everything=self._everything, progress=self._tell
+                    store, incremental=True, everything=self._everything, progress=self._on_progress
                 ).update()
             self._last = "report", report.as_dict()
         except Stopped:
             pass
         except Exception as error:
-            self._last = "problem", described(error, "/api/update")
+            self._last = "problem", problem_document(error, "/api/update")
             if not isinstance(error, HybridMemoryError):
                 raise  # a bug: the thread prints its traceback
         finally:
@@ -244,7 +244,7 @@ class Update(Thread):
     def stop(self) -> None:
         """End the thread after its current file or batch, and the stream at once."""
         self._stopped = True
-        self._last = self._last or ("problem", described(BusyError(STOPPED), "/api/update"))
+        self._last = self._last or ("problem", problem_document(BusyError(STOPPED), "/api/update"))
         self._news.set()
 
     async def events(self) -> AsyncIterator[bytes]:
@@ -268,7 +268,7 @@ class Update(Thread):
         if self._last:
             yield as_event(*self._last)
 
-    def _tell(self, progress: Progress) -> None:
+    def _on_progress(self, progress: Progress) -> None:
         if self._stopped:
             raise Stopped
         self._progress = progress
@@ -306,8 +306,8 @@ class Memory:
         self._slow = Workers(open_store, 1)
         self._states = Workers(open_store, 1)
         self._run = urandom(8)  # state numbers are not comparable between runs of the server
-        self._seen: HybridStore | None = None
-        self._opened = 0
+        self._last_store: HybridStore | None = None
+        self._open_count = 0
         self.update: Update | None = None
         self.watcher: Thread | None = None
         self.ending = Event()
@@ -344,10 +344,11 @@ class Memory:
         return answer
 
     def _state(self, store: HybridStore) -> tuple[int, int]:
-        if store is not self._seen:  # the first one, or reopened because its file was replaced
-            self._seen = store
-            self._opened += 1
-        return self._opened, store.storage.state()
+        # The first store, or reopened because its file was replaced
+        if store is not self._last_store:
+            self._last_store = store
+            self._open_count += 1
+        return self._open_count, store.storage.state()
 
     def server(self) -> dict[str, Any]:
         """Return the part of the overview about the server itself."""

@@ -103,7 +103,7 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
     }
     names = [option.name for option in table.values()]
     errors = [
-        _wrong(name, f"unknown parameter{meant(name, names)}")
+        _error(name, f"unknown parameter{meant(name, names)}")
         for name in query
         if name not in fields
     ]
@@ -113,7 +113,7 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
         try:
             values[field] = _value(option, texts)
         except ValueError as error:
-            errors.append(_wrong(option.name, str(error)))
+            errors.append(_error(option.name, str(error)))
     if errors:
         details = [f"{error['parameter']}: {error['detail']}" for error in errors]
         raise Problem(422, "; ".join(details), errors=errors)
@@ -136,7 +136,7 @@ def _value(option: Option, texts: list[str]) -> Any:
     return value
 
 
-def _wrong(name: str, detail: str) -> dict[str, str]:
+def _error(name: str, detail: str) -> dict[str, str]:
     return {"parameter": name, "detail": detail}
 
 

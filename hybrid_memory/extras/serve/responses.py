@@ -56,12 +56,12 @@ def not_modified(tag: str) -> Response:
     return Response(status_code=304, headers={"etag": tag} | PRIVATE)
 
 
-def has(request: Request, tag: str) -> bool:
+def client_has(request: Request, tag: str) -> bool:
     """Whether the client already has the answer with this ETag."""
-    return knows(request.headers, tag)
+    return matches_tag(request.headers, tag)
 
 
-def knows(headers: Headers, tag: str) -> bool:
+def matches_tag(headers: Headers, tag: str) -> bool:
     """Whether If-None-Match contains this ETag, by weak comparison (RFC 9110, 13.1.2)."""
     tags = headers.get("if-none-match", "").split(",")
     strong_tags = [named_tag.strip().removeprefix("W/") for named_tag in tags]
@@ -86,7 +86,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
 
-def described(error: Exception, path: str) -> dict[str, Any]:
+def problem_document(error: Exception, path: str) -> dict[str, Any]:
     """Return the members of the problem document."""
     problem = as_problem(error)
     members: dict[str, Any] = {
@@ -107,7 +107,7 @@ def response(error: Exception, path: str) -> Response:
     headers = problem.headers
     if problem.status == 503:
         headers = headers | RETRY
-    return Response(as_json(described(problem, path)), problem.status, headers, MEDIA_TYPE)
+    return Response(as_json(problem_document(problem, path)), problem.status, headers, MEDIA_TYPE)
 
 
 async def handler(request: Request, error: Exception) -> Response:

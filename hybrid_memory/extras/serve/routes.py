@@ -24,7 +24,7 @@ from ...text.highlight import Highlighter
 from ...views import broken, days_of, newest, passage
 from ...views import documents as listed
 from ...views import links as links_of
-from ..audit import Beginnings, superseded
+from ..audit import FirstPassages, superseded
 from ..doctor import examine
 from . import images, parameters, responses
 from .bounds import MOST, Bounds, counts_of, facets_of
@@ -45,7 +45,7 @@ QUOTE = re.compile(r"^[ \t]*>[> \t]*")
 DASHES = re.compile(r":?-+:?")
 SIGNS = {r"[-*+] \[ \]": "☐", r"[-*+] \[[xX]\]": "☑", r"[-*+]": "•"}
 UNBOUNDED = 1_000_000  # columns
-NAMED = 200  # broken links, groups of copies and superseded notes listed in a review
+MOST_LISTED = 200  # broken links, groups of copies and superseded notes listed in a review
 
 
 async def search(request: Request) -> Response:
@@ -78,7 +78,7 @@ async def search(request: Request) -> Response:
         return answer
 
     tag = await memory.etag(request.url.query)
-    if not refresh and responses.has(request, tag):
+    if not refresh and responses.client_has(request, tag):
         return responses.not_modified(tag)
     answer = await memory.read(work)
     if refresh or answer["warnings"]:
@@ -98,7 +98,7 @@ async def documents(request: Request) -> Response:
         within = bounds.filters(store, filters)
         return listed(store, filters=within, limit=limit)
 
-    return await unless_known(request, work, request.url.query)
+    return await respond_cached(request, work, request.url.query)
 
 
 async def document(request: Request) -> Response:
@@ -132,7 +132,7 @@ async def document(request: Request) -> Response:
 
     answer = await memory_of(request).read(work)
     tag = responses.etag(answer)  # the file may change while the store does not
-    if responses.has(request, tag):
+    if responses.client_has(request, tag):
         return responses.not_modified(tag)
     return responses.tagged(answer, tag)
 
@@ -167,27 +167,27 @@ def outlined(
 async def similar(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/similar."""
     values = parameters.read(request.query_params, parameters.SIMILAR)
-    needs_all(request)
+    require_unbounded(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
         found = passages(store, doc_id, values["lines"], limit=values["limit"])
         add_marks(found["results"], "")
         return found
 
-    return await unless_known(request, work, doc_id, request.url.query)
+    return await respond_cached(request, work, doc_id, request.url.query)
 
 
 async def links(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/links."""
     parameters.read(request.query_params, parameters.NOTHING)
-    needs_all(request)
+    require_unbounded(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
         if store.storage.catalog.by_id(doc_id) is None:
             raise NotFoundError(f"no document {doc_id!r} in this memory")
         return links_of(store, doc_id)
 
-    return await unless_known(request, work, doc_id)
+    return await respond_cached(request, work, doc_id)
 
 
 async def image(request: Request, doc_id: str) -> Response:
@@ -198,7 +198,7 @@ async def image(request: Request, doc_id: str) -> Response:
         lambda store: images.image_of(store, memory.bounds, doc_id, values["target"])
     )
     tag = responses.etag(shown.state)
-    if responses.has(request, tag):
+    if responses.client_has(request, tag):
         return responses.not_modified(tag)
     headers = responses.PRIVATE | {"etag": tag, "content-security-policy": images.POLICY}
     return Response(shown.data, headers=headers, media_type=shown.media_type)
@@ -207,8 +207,8 @@ async def image(request: Request, doc_id: str) -> Response:
 async def review(request: Request) -> Response:
     """Answer GET /api/review."""
     parameters.read(request.query_params, parameters.NOTHING)
-    needs_all(request)
-    return await unless_known(request, _review)
+    require_unbounded(request)
+    return await respond_cached(request, _review)
 
 
 @retry_once
@@ -218,16 +218,16 @@ def _review(store: HybridStore) -> dict[str, Any]:
     same = defaultdict[bytes, list[str]](list)
     catalog = store.storage.catalog
     for doc_id, document in store.storage.documents.several(catalog.ids()).items():
-        of_text = document.content_hash
-        if not of_text:  # no file
-            of_text = digest((catalog.document(doc_id).content or doc_id).encode())
-        same[of_text].append(doc_id)
+        text_hash = document.content_hash
+        if not text_hash:  # no file
+            text_hash = digest((catalog.document(doc_id).content or doc_id).encode())
+        same[text_hash].append(doc_id)
     copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
-    old = [place._asdict() for place in superseded(Beginnings(store.storage))]
+    old = [place._asdict() for place in superseded(FirstPassages(store.storage))]
     return {
-        "broken": {"total": links["total"], "links": links["broken"][:NAMED]},
-        "copies": {"total": len(copies), "documents": copies[:NAMED]},
-        "superseded": {"total": len(old), "documents": old[:NAMED]},
+        "broken": {"total": links["total"], "links": links["broken"][:MOST_LISTED]},
+        "copies": {"total": len(copies), "documents": copies[:MOST_LISTED]},
+        "superseded": {"total": len(old), "documents": old[:MOST_LISTED]},
     }
 
 
@@ -241,7 +241,7 @@ async def status(request: Request) -> Response:
 async def doctor(request: Request) -> Response:
     """Answer GET /api/doctor."""
     values = parameters.read(request.query_params, parameters.DOCTOR)
-    needs_all(request)
+    require_unbounded(request)
     findings = await memory_of(request).slowly(
         lambda store: examine(store, thorough=values["thorough"])
     )
@@ -257,7 +257,7 @@ async def overview(request: Request) -> Response:
     def work(store: HybridStore) -> dict[str, Any]:
         return _overview(store, bounds) | {"server": server}
 
-    return await unless_known(request, work, server)
+    return await respond_cached(request, work, server)
 
 
 @retry_once
@@ -296,13 +296,13 @@ def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     return status
 
 
-async def unless_known(request: Request, work: Work, *parts: object) -> Response:
+async def respond_cached(request: Request, work: Work, *parts: object) -> Response:
     """Respond with the result of `work`, which depends on these parts and the store; or with 304 if
     the client already has it.
     """
     memory = memory_of(request)
     tag = await memory.etag(*parts)
-    if responses.has(request, tag):
+    if responses.client_has(request, tag):
         return responses.not_modified(tag)
     return responses.tagged(await memory.read(work), tag)
 
@@ -312,13 +312,13 @@ def memory_of(request: Request) -> Memory:
     return memory
 
 
-def needs_writing(request: Request) -> None:
+def require_writable(request: Request) -> None:
     """Raise Problem if the server is read-only."""
     if memory_of(request).bounds.read_only:
         raise Problem(403, "this server is read-only")
 
 
-def needs_all(request: Request) -> None:
+def require_unbounded(request: Request) -> None:
     """Raise Problem if the server hides documents, for an answer that could reveal some."""
     if memory_of(request).bounds.hide:
         raise Problem(403, "not available: this server shows only a part of its memory")
@@ -340,7 +340,7 @@ async def put(request: Request) -> Response:
     """Answer PUT /api/documents/{id}."""
     parameters.read(request.query_params, parameters.NOTHING)
     doc_id = id_of(request)
-    needs_writing(request)
+    require_writable(request)
     bounds = memory_of(request).bounds
     bounds.check_new(doc_id)
     body = await responses.json_body(request)
@@ -350,7 +350,7 @@ async def put(request: Request) -> Response:
     is_typed = isinstance(text, str) and isinstance(metadata, dict | None)
     if body or not is_typed or not isinstance(append, bool):
         raise Problem(422, TEXT_BODY)
-    if is_deeper(metadata or {}, DEEPEST):
+    if is_nested_deeper(metadata or {}, DEEPEST):
         raise Problem(422, f"the metadata has more than {DEEPEST} nested levels")
     if not doc_id:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
@@ -372,7 +372,7 @@ async def delete(request: Request) -> Response:
     """Answer DELETE /api/documents/{id}."""
     parameters.read(request.query_params, parameters.NOTHING)
     doc_id = id_of(request)
-    needs_writing(request)
+    require_writable(request)
     bounds = memory_of(request).bounds
 
     def work(store: HybridStore) -> dict[str, Any]:
@@ -387,8 +387,8 @@ async def delete(request: Request) -> Response:
 async def update(request: Request) -> Response:
     """Answer POST /api/update."""
     values = parameters.read(request.query_params, parameters.UPDATE)
-    needs_writing(request)
-    needs_all(request)
+    require_writable(request)
+    require_unbounded(request)
     memory = memory_of(request)
     if memory.update and memory.update.is_alive():
         raise Problem(409, "an update is running; /api/overview shows when it is done")
@@ -408,7 +408,7 @@ def stored_here(store: HybridStore, doc_id: str) -> bool:
     return document is not None
 
 
-def is_deeper(value: Any, levels: int) -> bool:
+def is_nested_deeper(value: Any, levels: int) -> bool:
     """Whether a value has more than this many levels of nested objects and lists."""
     layer = [value]
     for _ in range(levels + 1):

@@ -69,23 +69,23 @@ class Token:
         self.secret = secret
         self.cookie = hmac.digest(secret.encode(), b"cookie", "sha256").hex()
 
-    def is_shown(self, headers: Headers) -> bool:
+    def is_presented(self, headers: Headers) -> bool:
         """Whether a request has the token in its Authorization header, or the cookie."""
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.fits(shown.strip()):
+        scheme, _, presented = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.is_equal(presented.strip()):
             return True
-        return same(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""), self.cookie)
+        return are_equal(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""), self.cookie)
 
-    def fits(self, shown: str) -> bool:
-        return same(shown, self.secret)
+    def is_equal(self, presented: str) -> bool:
+        return are_equal(presented, self.secret)
 
 
-def same(a: str, b: str) -> bool:
+def are_equal(a: str, b: str) -> bool:
     """Compare two strings in constant time, so that timing does not reveal a common prefix."""
     return hmac.compare_digest(a.encode("utf-8", "backslashreplace"), b.encode())
 
 
-def kept(path: str) -> Token:
+def kept_token(path: str) -> Token:
     """Read the token from a file that only its owner can read; create the file if it is missing.
     Raises ConfigError.
     """
@@ -128,10 +128,10 @@ def _read(path: str) -> Token:
 async def exchange(request: Request) -> Response:
     """Answer POST /api/session: exchange the token for a cookie."""
     token: Token | None = request.state.token
-    shown = (await responses.json_body(request)).get("token")
+    presented = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
-        if not isinstance(shown, str) or not token.fits(shown):
+        if not isinstance(presented, str) or not token.is_equal(presented):
             raise Problem(401, "the token is wrong", headers=REALM)
         secure = request.url.scheme == "https"
         response.set_cookie(
@@ -238,7 +238,7 @@ class Guard:
             return
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             raise Problem(403, "this request came from another site")
-        if self._token and path != SESSION and not self._token.is_shown(headers):
+        if self._token and path != SESSION and not self._token.is_presented(headers):
             raise Problem(401, "the token is missing or wrong", headers=REALM)
 
 

@@ -144,8 +144,8 @@ class Requests:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sent = Sent(send)
-        answering = asyncio.ensure_future(self._app(scope, receive, sent))
+        sender = ResponseSender(send)
+        answering = asyncio.ensure_future(self._app(scope, receive, sender))
         answers = self._begun
         if (scope["method"], scope["path"]) == ENDLESS:
             answers = self._endless
@@ -157,9 +157,9 @@ class Requests:
             answers.discard(answering)
         if not answering.cancelled():
             answering.result()  # or raise its error
-        elif not sent.has_begun:
+        elif not sender.has_begun:
             await refuse(scope, receive, send)
-        await sent.end()
+        await sender.end()
 
     async def finish(self, is_urgent: Callable[[], bool]) -> None:
         """Refuse new requests, end streams, and wait for the answers to other requests: up to
@@ -175,7 +175,7 @@ class Requests:
             answering.cancel()
 
 
-class Sent:
+class ResponseSender:
     """Sends a response; `end` completes a stream that the application left open."""
 
     def __init__(self, send: Send) -> None:
@@ -283,12 +283,12 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
 
     def handler(method: str, result_type: Any) -> Any:
         async def handle(context: Any, params: mcp_types.RequestParams | None) -> Any:
-            asked = {}
+            arguments = {}
             if params:
-                asked = params.model_dump(by_alias=True, mode="json")
+                arguments = params.model_dump(by_alias=True, mode="json")
             try:
                 async with current_default_thread_limiter():
-                    job = in_thread(partial(answering.result, method, asked))
+                    job = in_thread(partial(answering.result, method, arguments))
                     result = await asyncio.wrap_future(job)
             except ProtocolError as error:
                 raise MCPError(error.code, str(error), error.data) from error

@@ -177,10 +177,10 @@ def test_a_server_without_a_token_takes_any_and_gives_no_cookie(client: Client) 
 
 def test_a_token_is_made_once_and_kept_for_its_owner_only(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db.token")
-    token = security.kept(path)
+    token = security.kept_token(path)
     assert len(token.secret) >= 32
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert security.kept(path).secret == token.secret
+    assert security.kept_token(path).secret == token.secret
 
 
 def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
@@ -188,14 +188,14 @@ def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
     path.write_text(TOKEN)
     path.chmod(0o640)
     with pytest.raises(ConfigError, match="others may know the token"):
-        security.kept(str(path))
+        security.kept_token(str(path))
     (tmp_path / "link").symlink_to(path)
     path.chmod(0o600)
     with pytest.raises(ConfigError, match="cannot keep a token"):
-        security.kept(str(tmp_path / "link"))
+        security.kept_token(str(tmp_path / "link"))
     path.write_text("short")
     with pytest.raises(ConfigError, match="at least 16"):
-        security.kept(str(path))
+        security.kept_token(str(path))
 
 
 @pytest.mark.parametrize(
