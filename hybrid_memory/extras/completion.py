@@ -117,7 +117,7 @@ COMPLETERS: dict[str, Completer] = {  # an argument's `dest` -> its values
     "id": _ids,
     "linked_to": _ids_or_ends,
     "note": _ids_or_ends,
-    "tag": _tags,
+    "tags": _tags,
     "target": _ids_or_ends,
     "targets": _ids_or_ends,
 }
