@@ -258,7 +258,7 @@ def relevance_of(reading: Reading, results: Iterable[Mapping[str, Any]]) -> floa
 
 
 def work_among(words: Iterable[str]) -> Callable[[str], bool]:
-    """Return a predicate for these words: is one technical, in any form, or a small number?"""
+    """Return a predicate for these words: is the word technical (in any form) or a small number?"""
     work_words = WORK_WORDS.split()
     stem_of = stems({*(word.lower() for word in words), *work_words})
     work = {stem_of.get(word, word) for word in work_words}

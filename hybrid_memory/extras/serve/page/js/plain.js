@@ -87,7 +87,7 @@ function linked(text, format, note) {
   for (const found of text.matchAll(LINKS[format] ?? BARE)) {
     const { target = bare(found[0]), said } = found.groups ?? {};
     const end = found.groups?.target ? found.index + found[0].length : found.index + target.length;
-    const href = meant(target);
+    const href = hrefOf(target);
     const shown = href && link(href, [said || target], text.slice(found.index, end), note);
     parts.push(text.slice(at, found.index), shown || text.slice(found.index, end));
     at = end;
@@ -96,7 +96,7 @@ function linked(text, format, note) {
 }
 
 /** The href for a target: a URL or the path of a file; null for anything else. */
-function meant(target) {
+function hrefOf(target) {
   if (/^(?:https?|mailto):/i.test(target)) return target;
   return /^(?:file:)?([^:]+\.\w{1,8})(?:::.*)?$/.exec(target)?.[1] ?? null;
 }

@@ -33,7 +33,7 @@ export async function open(doc, lines, part) {
   reading = new AbortController();
   const { signal } = reading;
   try {
-    if (shown?.doc !== doc || !holds(lines)) await load(doc, lines, signal);
+    if (shown?.doc !== doc || !isLoaded(lines)) await load(doc, lines, signal);
     if (signal.aborted) return;
     mark(lines, part);
     beside.showSimilar(doc, range(lines)[0] > shown.total ? "" : lines, signal);
@@ -73,7 +73,7 @@ async function load(doc, lines, signal) {
   const sheet = h("div", { class: "paper" }, h("div", { class: "earlier" }), article, h("div", { class: "later" }));
   show(panel, head(answer, lines), answer.changed && changedSince(), h("p", { class: "warning absent-part" }),
     h("div", { class: "columns" }, sheet, beside.panel(answer)));
-  ways();
+  updateButtons();
   panel.hidden = false;
   notice.clear();
   panel.focus({ preventScroll: true });
@@ -102,7 +102,7 @@ const nearing = new IntersectionObserver((entries) => {
 }, { rootMargin: "600px" });
 
 /** The buttons to load earlier and later text. Scrolling near the lower one presses it. */
-function ways() {
+function updateButtons() {
   const { first, next, last, total } = shown;
   const way = (name, label, onclick) => show(panel.querySelector(name), label && h("button", { type: "button", class: "more", onclick }, label));
   way(".earlier", first > 1 && `Earlier lines, ${Math.max(1, first - AT_ONCE)} to ${first - 1}`, before);
@@ -139,14 +139,14 @@ async function extend(lines, join) {
     join(answer, { ...shown });
     draw(await parse(shown.text, shown.first, shown.answer));
     mark(state().lines, state().part, false);
-    ways();
+    updateButtons();
   } catch (failure) {
     if (failure.name !== "AbortError") notice.say(failure, () => extend(lines, join));
   }
 }
 
 /** A message if the document lacks the requested part or line, else "". @param {string} part @param {number} line */
-function absent(part, line) {
+function missingMessage(part, line) {
   if (part) return `“${part.replace(/^\^/, "")}” was not found in this document.`;
   return line > shown.total ? `This document has no line ${line}, only ${shown.total} lines.` : "";
 }
@@ -155,7 +155,7 @@ function absent(part, line) {
 function mark(lines, part, scroll = true) {
   for (const each of panel.querySelectorAll(".passage")) each.classList.remove("passage");
   const place = part && find(article, part);
-  panel.querySelector(".absent-part").textContent = absent(part && !place ? part : "", range(lines)[0]);
+  panel.querySelector(".absent-part").textContent = missingMessage(part && !place ? part : "", range(lines)[0]);
   if (place) place.classList.add("passage");
   else if (lines) for (const element of shown.elements) markIn(element, range(lines));
   if (lines) beside.markPassage(range(lines));
@@ -203,7 +203,7 @@ function markIn(element, [start, end]) {
   else for (const part of parts) markIn(part, [start, end]);
 }
 
-const holds = (lines) => range(lines)[0] >= shown.first && range(lines)[1] <= shown.last;
+const isLoaded = (lines) => range(lines)[0] >= shown.first && range(lines)[1] <= shown.last;
 
 /** "12-30" -> [12, 30], "12" -> [12, 12], "" -> [1, 1] @returns {[number, number]} */
 function range(lines) {
