@@ -1,9 +1,9 @@
-"""Write what `--help` says of commands and options into command-line.md.
+"""Write the help of commands and options into command-line.md and python.md.
 
     uv run python docs/make_option_tables.py
 
-It stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters" or
-"all commands" (links to them), and `<!-- end of options -->`. The rest of the page is written by hand.
+It stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters",
+"searches in Python" or "all commands" (links to them), and `<!-- end of options -->`. The rest of the page is written by hand.
 A command's own list leaves out `--json`, and says "filters" and "bounds" in place of each of them.
 """
 
@@ -11,10 +11,12 @@ import argparse
 import re
 from collections.abc import Callable
 from itertools import zip_longest
+from keyword import iskeyword
 from pathlib import Path
 
 from hybrid_memory.extras.serve.bounds import add_bounds
 from hybrid_memory.seams import COMMANDS, GROUPS
+from hybrid_memory.search.request import OPTIONS
 from hybrid_memory.storage.filters import FILTERS
 from hybrid_memory.surface.arguments import (
     Parser,
@@ -24,7 +26,7 @@ from hybrid_memory.surface.arguments import (
     common_parser,
 )
 
-PAGE = Path(__file__).parent / "command-line.md"
+PAGES = [Path(__file__).parent / name for name in ("command-line.md", "python.md")]
 BLOCK = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
 
 
@@ -37,6 +39,13 @@ def listed(name: str) -> str:
     """Return what stands at one marker of the page, as markdown."""
     if name == "all commands":
         return markdown([(group, links_to_commands(group)) for group in GROUPS])
+    if name == "searches in Python":
+        return markdown(
+            [
+                (f"`{in_python(field)}`", option.about)
+                for field, option in (OPTIONS | FILTERS).items()
+            ]
+        )
     if name == "every command":
         return markdown([row(argument) for argument in common_parser().arguments])
     if name == "filters":
@@ -46,7 +55,9 @@ def listed(name: str) -> str:
     if has_all(parser, add_filters):
         rows.append(("[filters](#filters)", "only some documents, or parts of them"))
     if has_all(parser, add_bounds):
-        rows.append(("[bounds](mcp.md#bounds)", "show only some documents, refuse calls that write"))
+        rows.append(
+            ("[bounds](mcp.md#bounds)", "show only some documents, refuse calls that write")
+        )
     about = f"{escaped(COMMANDS[name].about)}\n"
     return f"{about}\n{markdown(rows)}" if rows else about
 
@@ -54,6 +65,12 @@ def listed(name: str) -> str:
 def links_to_commands(group: str) -> str:
     names = [name for name, command in COMMANDS.items() if command.group == group]
     return ", ".join(f"[`{name}`](#{name})" for name in names)
+
+
+def in_python(field: str) -> str:
+    """Return the name of an option as a keyword: a word of the language stays the field's name."""
+    name = (OPTIONS | FILTERS)[field].name
+    return field if iskeyword(name) else name
 
 
 def added_by(add: Callable[[Parser], None]) -> list[argparse.Action]:
@@ -123,4 +140,5 @@ def rewritten(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(rewritten(PAGE.read_text("utf-8")), "utf-8")
+    for page in PAGES:
+        page.write_text(rewritten(page.read_text("utf-8")), "utf-8")
