@@ -2,8 +2,9 @@
 
     uv run python docs/make_option_tables.py
 
-It stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters",
-"searches in Python" or "all commands" (links to them), and `<!-- end of options -->`. The rest of the page is written by hand.
+It stands between `<!-- options of NAME -->` and `<!-- end of options -->`, where NAME is a command,
+"every command", "filters", "searches in Python" or "all commands" (links to them). The rest of the
+pages is written by hand.
 A command's own list leaves out `--json`, and says "filters" and "bounds" in place of each of them.
 """
 
