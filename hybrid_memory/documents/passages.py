@@ -208,7 +208,8 @@ def passages(
         header = _header(inside, start, size)
         limit = start + size - len(header)
         if part_end <= limit:
-            yield Passage(start, part_end, header)
+            if start < part_end:
+                yield Passage(start, part_end, header)
             return
         end = _natural_end(text, new, min(limit, text_end), size, inside)
         has_overlap = part.start < start < new
@@ -217,7 +218,7 @@ def passages(
             continue
         end = end or cut(text, start, new, limit)
         if end == start:  # the indentation leaves no room
-            start = new = _first_character(text, new, part_end)
+            start = new = _first_character(text, start, part_end)
             continue
         yield Passage(start, end, header)
         next_new = _next_new(text, end, part_end, size, inside)

@@ -498,6 +498,9 @@ def readable_text(text):
 @settings(deadline=None)
 @given(texts, sizes)
 @example("---\nkey: value\n---\n# x", (4, 1))
+@example(" # a", (1, 0))
+@example("   ## ab\n\n   # c", (2, 1))
+@example("```- -  - ", (1, 0))
 def test_lines_of_a_chunk_hold_its_text(text, size):
     lines = readable_text(text)[0].split("\n")[1:]
     assert len(lines) == len(lines_of(text))
@@ -522,6 +525,8 @@ def test_lines_of_a_chunk_hold_its_text(text, size):
 
 @settings(deadline=None)
 @given(texts, sizes)
+@example(" # a", (1, 0))
+@example("   # ab", (2, 0))
 def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size):
     text, start = readable_text(text)
     covered, before = start, -1
