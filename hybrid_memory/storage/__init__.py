@@ -1,1 +1,1 @@
-"""What the rest of the program may ask of a store, and the engines that answer."""
+"""The interface of a store, the code that engines share, and the SQLite engine."""

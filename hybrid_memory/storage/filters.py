@@ -1,4 +1,4 @@
-"""Which documents a search or a list is about."""
+"""Filters: conditions on the documents and passages of a search or a list."""
 
 import json
 import re
@@ -12,11 +12,11 @@ from ..errors import QueryError
 from ..options import DATE, PAIR, TEXT, Option, fields_given, options_of
 from ..text.query import Term
 
-MOST_EXCLUDED = 200  # SQLite takes conditions of some 1,000 parts
+MOST_EXCLUDED = 200  # SQLite accepts conditions with about 1,000 parts
 
 
 class Filters(NamedTuple):
-    """What a document must be. Every filter that is given must hold.
+    """Conditions on documents and passages. All filters that are given must hold.
 
     - A text that was stored without a file is of the collection that its id begins with:
       decisions/x is of decisions.
@@ -29,9 +29,9 @@ class Filters(NamedTuple):
       month counts during the whole month, what has no date never.
     - `heading` names one heading above the passage, or several: `Meeting > Costs`.
 
-    The fields without an option are not the user's: `within` is a second glob, which a server sets
+    Users do not set the fields without an option: `within` is a second glob, which a server sets
     for all its calls; `without` leaves out the passages that a keyword search for any of these
-    words and phrases would find; a document for which any of `excluded` holds is left out.
+    words and phrases would find; a document that matches any of `excluded` is left out.
     """
 
     collection: Annotated[
@@ -86,8 +86,8 @@ FILTERS = options_of(Filters)
 
 
 def check_types(filters: Filters) -> None:
-    """Raise TypeError or ValueError for a value that its filter cannot have. A string in place of
-    tags is a sequence of letters, which would leave out every document.
+    """Raise TypeError or ValueError for a value that its filter cannot have. For example, a string
+    in place of tags would be read as its letters, and leave out every document.
     """
     if not isinstance(filters, Filters):
         raise TypeError(f"filters: {filters!r} is not a hybrid_memory.storage.filters.Filters")
@@ -95,9 +95,10 @@ def check_types(filters: Filters) -> None:
 
 
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
-    """Return the filters with those that a query asks for: its tags, values and what it leaves out
-    besides, the others in their place.
-    Raises QueryError if it leaves out by too many.
+    """Add the filters of a query: its tags, values and exclusions in addition to these, its other
+    filters in place of these.
+
+    Raises QueryError if there are too many exclusions.
     """
     filters = filters or Filters()
     excluded = [*filters.excluded, *(Filters(**fields) for fields in asked.get("excluded", ()))]
@@ -113,21 +114,23 @@ def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
 
 
 def like_key(name: str) -> str:
-    """Return what metadata (JSON) with a key of this name, in any case, are like in SQL. LIKE may ignore
-    case in ASCII alone.
+    """A LIKE pattern for metadata (JSON) with a key of this name, ignoring case. LIKE may ignore
+    case in ASCII only, so any other letter is a wildcard.
     """
     letters = "".join(letter if letter.isascii() and letter != "." else "%" for letter in name)
     return f'%"{letters}"%'
 
 
 def like_text(text: str) -> str:
-    """Return what metadata (JSON) with this text, in any case, are like in SQL; others may be, too."""
+    """A LIKE pattern for metadata (JSON) with this text, ignoring case. It may also match metadata
+    without the text.
+    """
     letters = [letter if letter.isascii() and letter.isalnum() else "%" for letter in text]
     return f"%{''.join(letters)}%"
 
 
 def key_like(name: str, metadata: Iterable[str]) -> str | None:
-    """Return the first key of these metadata (JSON) that has this name, in any case; None if none has."""
+    """The first key in these metadata (JSON) with this name, ignoring case, or None."""
     for text in metadata:
         for key in _keys_in(json.loads(text)):
             if key.casefold() == name.casefold():
@@ -136,8 +139,8 @@ def key_like(name: str, metadata: Iterable[str]) -> str | None:
 
 
 def keys_of(metadata: Iterable[str]) -> list[tuple[str, int]]:
-    """Return the keys of these metadata (JSON), those of maps dotted, each with how many have it, the
-    most frequent first.
+    """Each key in these metadata (JSON), dotted in nested maps, with the number of metadata that
+    have it, the most frequent first.
     """
     counts = Counter(key for text in metadata for key in set(_keys_in(json.loads(text))))
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -159,7 +162,7 @@ def _keys_in(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values_at(metadata: Any, key: str) -> Iterator[Any]:
-    """Yield the values that `key` has in metadata, and dotted keys in the maps below."""
+    """Yield the values of `key` in metadata, and of dotted keys in nested maps."""
     if isinstance(metadata, list):
         for item in metadata:
             yield from _values_at(item, key)
@@ -172,8 +175,8 @@ def _values_at(metadata: Any, key: str) -> Iterator[Any]:
 
 
 def is_below(heading_path: str, heading: str) -> bool:
-    """Return whether a passage with this heading path stands below this heading, or below several
-    side by side. Case is ignored.
+    """Whether a passage with this heading path is below this heading, or below several consecutive
+    ones. Ignores case.
 
     'Meeting > Costs > Power', 'meeting > costs' -> True
     """
@@ -181,10 +184,10 @@ def is_below(heading_path: str, heading: str) -> bool:
 
 
 def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
-    """Return whether metadata (JSON) has each of these values under its key, or in a list there. A
-    link may be given by its words.
+    """Whether metadata (JSON) has each of these values under its key, or in a list there. A link
+    also matches by its words.
 
-    `wanted` has pairs of a key and a value. Case is ignored; true is 'true' and 3 is '3'.
+    `wanted` has (key, value) pairs. Case is ignored; true matches 'true' and 3 matches '3'.
     """
     values = json.loads(metadata)
     return all(

@@ -1,7 +1,7 @@
-"""How every engine reads names, links and tags, and where links lead.
+"""Read names, links and tags, and resolve links, for every engine.
 
-A link leads to the nearest path that ends so, else to an alias, as in Obsidian; in markdown first by
-relative path.
+A link leads to the nearest document whose path ends with its target, otherwise to an alias, as in
+Obsidian. In markdown, a relative path comes first.
 """
 
 import posixpath
@@ -20,7 +20,7 @@ TITLE = "title"
 
 
 class Named(NamedTuple):
-    """A document by one of its names. `path` is its id, folded."""
+    """A document under one of its names. `path` is its id, folded."""
 
     doc_id: str
     collection: str | None
@@ -30,14 +30,14 @@ class Named(NamedTuple):
 
 
 def named(doc_id: str, collection: str | None, kind: str, name: str) -> Named:
-    """Return the document's name, with its id folded."""
+    """Make a Named; its path is the folded id."""
     return Named(doc_id, collection, kind, name, folded(doc_id))
 
 
 class Resolver:
-    """Find the documents that links lead to. `lookup` gives the documents by the key of a name.
+    """Finds the documents that links lead to. `lookup` returns the documents by the key of a name.
 
-    A resolver remembers what it was asked, so it is good for one state of the store only.
+    A resolver remembers its answers, so use it for one state of the store only.
     """
 
     def __init__(self, lookup: Callable[[str], Sequence[Named]]) -> None:
@@ -45,8 +45,8 @@ class Resolver:
         self._answers: dict[tuple[str, str, str, str | None], str | None] = {}
 
     def document(self, target: str, kind: str, source: str, collection: str | None) -> str | None:
-        """Return the document that a link in the document `source` of a collection leads to; the
-        nearest of those that have the name.
+        """The document that a link in the document `source` of a collection leads to: the nearest
+        of those with that name.
         """
         link = target, kind, posixpath.dirname(source), collection
         if link not in self._answers:
@@ -85,7 +85,7 @@ class Resolver:
 
 
 def by_path(documents: Sequence[Named], path: str) -> list[Named]:
-    """Return those whose path ends with a folded path."""
+    """The documents whose path ends with this folded path."""
     tail = f"/{path.lstrip('/')}"
     return [
         document
@@ -95,7 +95,7 @@ def by_path(documents: Sequence[Named], path: str) -> list[Named]:
 
 
 def by_name(documents: Sequence[Named], kind: str, name: str) -> list[Named]:
-    """Return those with this folded name."""
+    """The documents with this folded name."""
     return [
         document
         for document in documents
@@ -107,7 +107,7 @@ LinkColumns = tuple[str, int, str, str, str | None]  # doc_id, line, target, kin
 
 
 class LinkReader:
-    """Implements `protocol.Links` for an engine that has the statements; OF, TO and MAYBE_BROKEN are
+    """Implements `protocol.Links`; an engine adds the statements. OF, TO and MAYBE_BROKEN are
     conditions on a row `l` of links.
     """
 
@@ -147,7 +147,7 @@ class LinkReader:
     def tags(self) -> list[tuple[str, int]]:
         """As in `protocol.Links`."""
         documents = defaultdict[str, set[Any]](set)
-        for tag, document in self._tagged():
+        for tag, document in self._tags_with_documents():
             for tag_or_parent in above(tag):
                 documents[tag_or_parent].add(document)
         return sorted(
@@ -155,8 +155,8 @@ class LinkReader:
             key=lambda item: (-item[1], item[0]),
         )
 
-    def found(self, doc_id: str) -> DocumentLinks:
-        """Return names, links and tags of a document, as they are written to another store."""
+    def links_to_copy(self, doc_id: str) -> DocumentLinks:
+        """The names, links and tags of a document, in the form in which a store writes them."""
         links = tuple(
             Link(line, target, kind) for _, line, target, kind, _ in self._links(self.OF, doc_id)
         )
@@ -168,19 +168,19 @@ class LinkReader:
 
     @abstractmethod
     def _links(self, condition: str, doc_id: str = "") -> Iterable[LinkColumns]:
-        """Return the links that fulfil a condition, which may be about this document."""
+        """The links that meet a condition, which may be about this document."""
 
     @abstractmethod
-    def _tagged(self) -> Iterable[tuple[str, Any]]:
-        """Return every tag with a document that has it."""
+    def _tags_with_documents(self) -> Iterable[tuple[str, Any]]:
+        """Every tag with each document that has it."""
 
     @abstractmethod
     def _tags_of(self, doc_id: str) -> list[str]:
-        """Return the tags of a document."""
+        """The tags of a document."""
 
     @abstractmethod
-    def _having(self, key: str) -> Iterable[tuple[Any, ...]]:
-        """Return id, collection, kind and name of every name with this key."""
+    def _names_with(self, key: str) -> Iterable[tuple[Any, ...]]:
+        """(doc_id, collection, kind, name) of every name with this key."""
 
     def _row(
         self, source: str, line: int, target: str, kind: str, collection: str | None
@@ -191,5 +191,5 @@ class LinkReader:
 
     def _lookup(self, key: str) -> Sequence[Named]:
         if key not in self._documents:
-            self._documents[key] = [named(*row) for row in self._having(key)]
+            self._documents[key] = [named(*row) for row in self._names_with(key)]
         return self._documents[key]

@@ -1,9 +1,9 @@
-"""What the rest of the program may ask of a store. An engine implements `Storage` and the parts it
-is made of.
+"""What an engine implements: `Storage` and its parts. The rest of the program uses a store only
+through these protocols.
 
-Nothing but this is used outside of an engine. Methods that write need an open `transaction`, unless
-they say otherwise; those that read see one state of the store inside a `snapshot`. Raises
-StoreError for what is wrong with the file, disk or server.
+Methods that write need an open `transaction`, unless they say otherwise. Inside a `snapshot`, all
+reads see the same state. Every method may raise StoreError for a problem with the file, disk or
+server.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,10 @@ from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDoc
 
 
 class LinkRow(NamedTuple):
-    """A link in line `line` of the document `source`, and the document that it leads to, if there
-    is one.
+    """A link in line `line` of the document `source`, and the document that it leads to, if any.
 
-    `target` is as it is written; `kind` is "wikilink", "embed" or "markdown". One that is `broken`
-    should lead to a document.
+    `target` is kept as written; `kind` is "wikilink", "embed" or "markdown". A link is `broken` if
+    it should lead to a document and does not.
     """
 
     source: str
@@ -35,125 +34,129 @@ class LinkRow(NamedTuple):
 
 
 class Links(Protocol):
-    """Names, links and tags of the documents. Where a link leads is looked up when it is asked for."""
+    """Names, links and tags of the documents. Where a link leads is resolved on each read."""
 
     def named(self, name: str) -> list[str]:
-        """Return the documents whose path ends with this, whatever its case; else those with this
-        alias; else those with this title.
+        """The documents whose path ends with this name, ignoring case; otherwise those with this
+        alias; otherwise those with this title.
         """
 
     def titles(self, doc_id: str) -> list[str]:
-        """Return the titles of a document."""
+        """The titles of a document."""
 
     def links_of(self, doc_id: str) -> list[LinkRow]:
-        """Return the links in a document, in its order."""
+        """The links in a document, in document order."""
 
     def links_to(self, doc_id: str) -> list[LinkRow]:
-        """Return the links of all documents that lead to this one, by document and line."""
+        """The links that lead to a document, by source document and line."""
 
     def broken(self) -> list[LinkRow]:
-        """Return all broken links, by document and line."""
+        """All broken links, by document and line."""
 
     def tags(self) -> list[tuple[str, int]]:
-        """Return every tag, and those that tags are nested in, with the number of documents that a
-        filter on it leaves; by number.
+        """Every tag and parent tag with the number of documents that a filter on it matches, the
+        most frequent first.
         """
 
 
 class SpareEmbeddings(Protocol):
-    """Embeddings that no chunk has, by identity and content hash: those of texts that left, which
-    may come back; and the next set, of another model, which grows until it is complete and takes
-    the place of the present one. b"" stands for a text that the model can never embed.
+    """Embeddings that no chunk uses, by identity and content hash.
+
+    These are the embeddings of deleted texts, which may come back, and the next set: embeddings by
+    a new model, which replace the current ones when the set is complete. b"" marks a text that the
+    model can never embed.
     """
 
     def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
-        """Return the embeddings of these texts."""
+        """The embeddings of these texts, where they exist."""
 
     def put(self, identity: Identity, vectors: Vectors) -> None:
-        """Take embeddings in."""
+        """Store embeddings."""
 
     def drop_unused(self) -> None:
-        """Drop the embeddings of all texts that no chunk has."""
+        """Delete the embeddings of all texts that no chunk has."""
 
     def trim(self, identity: Identity, megabytes: float, days: float) -> None:
-        """Drop what left more than so many days ago, the oldest beyond so many megabytes, and what
-        chunks of this identity have again. The next set stays.
+        """Delete embeddings older than `days`, the oldest beyond `megabytes`, and those that chunks
+        of this identity use again. The next set stays.
         """
 
     def next_identity(self) -> Identity | None:
-        """Return the identity of the next set; None if there is none."""
+        """The identity of the next set, or None."""
 
     def begin_next(self, identity: Identity) -> None:
-        """Begin a next set, in place of another one."""
+        """Start a next set, dropping an unfinished one."""
 
     def drop_next(self) -> None:
-        """Give the next set up."""
+        """Abandon the next set."""
 
     def lacking(self, identity: Identity, before: int, batch: int) -> list[Pending]:
-        """Return at most `batch` chunks (all if -1) below the id `before`, the newest first, whose
-        text has no embedding here.
+        """At most `batch` chunks (all if -1) with an id below `before` whose text has no embedding
+        in this set, the newest first.
         """
 
     def count_lacking(self, identity: Identity) -> int:
-        """Return how many chunks have no embedding here."""
+        """The number of chunks whose text has no embedding in this set."""
 
 
 class Embeddings(Protocol):
     """The embeddings of the chunks, which all have one identity."""
 
     def identity(self) -> Identity | None:
-        """Who made the embeddings; None before the first."""
+        """The identity of the embeddings; None before the first."""
 
     def set_identity(self, identity: Identity) -> None:
-        """Say who makes the embeddings from now on."""
+        """Set the identity of the embeddings made from now on."""
 
     def known(self, hashes: Iterable[bytes]) -> Vectors:
-        """Return the embeddings that the store has of these texts, by content hash."""
+        """The stored embeddings of these texts, by content hash."""
 
     def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
-        """Return at most `batch` chunks without an embedding whose id is below `before`, the newest
+        """At most `batch` chunks without an embedding and with an id below `before`, the newest
         first.
 
-        `tried`: also chunks that were marked as unembeddable.
+        `tried` includes chunks that were marked as unembeddable.
         """
 
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        """Return those of the batch that no other process has changed or embedded meanwhile."""
+        """The chunks of the batch that no other process has changed or embedded meanwhile."""
 
     def count_pending(self) -> int:
-        """Return how many chunks wait for an embedding."""
+        """The number of chunks that wait for an embedding."""
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
-        """Give chunks their embeddings: (chunks.id, embedding, whether the text was cut to fit the
+        """Set the embeddings of chunks: (chunks.id, embedding, whether the text was cut to fit the
         model).
         """
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
-        """Mark texts, by content hash, as ones that the model can never embed."""
+        """Mark texts, by content hash, that the model can never embed."""
 
     @property
     def spare(self) -> SpareEmbeddings: ...
 
     def keep(self, ids: Iterable[int]) -> None:
-        """Put the embeddings of chunks, by chunks.id, among the spare ones."""
+        """Copy the embeddings of chunks, by chunks.id, to the spare ones."""
 
     def restore(self) -> None:
         """Give pending chunks the spare embeddings of their texts."""
 
     def take_over(self, identity: Identity) -> None:
-        """Give every chunk its embedding of the next set, which has this identity, in place of the
-        one that it has.
+        """Replace the embeddings of all chunks with those of the next set, which has this
+        identity.
         """
 
 
 class QueryCache(Protocol):
-    """What models said of earlier queries. Needs no transaction, and waits for no other writer."""
+    """Cached query embeddings and reranker scores. Needs no transaction, and never waits for
+    another writer.
+    """
 
     def vector(
         self, identity: Identity, query: str, embed: Callable[[str], list[float]]
     ) -> list[float]:
-        """Return the embedding of a query: the one that is kept, else what `embed` gives, which is
-        then kept if nobody else writes.
+        """The embedding of a query. If it is not cached, `embed` makes it, and it is cached unless
+        another process is writing.
         """
 
     def scores(
@@ -163,101 +166,101 @@ class QueryCache(Protocol):
         texts: Sequence[str],
         score: Callable[[list[str]], list[float]],
     ) -> list[float]:
-        """Return a reranker's score of each text for a query: those that are kept, and for other
-        texts what `score` gives, which is then kept; [] if it gives [].
+        """A reranker's score of each text for a query. `score` computes those that are not cached,
+        which are then cached. [] if `score` returns [].
         """
 
 
 class GrowingDocument(Protocol):
-    """A document that grows at its end: its first chunks stay as they are, only what comes after
-    them is written.
+    """A document that grows at its end: unchanged chunks at its start stay, and only the rest is
+    written.
 
-    First `spool`, outside of a transaction; then `write`, inside one; then `close`. New chunks get
-    the spare embeddings of their texts; the others are pending.
+    Call `spool` outside of a transaction, `write` inside one, then `close`. New chunks get the
+    spare embeddings of their texts; the others are pending.
     """
 
     def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
-        """Take the rows of all chunks of the document, and keep those that are new. Gives the
-        number of all.
+        """Compare the rows of all chunks of the document with the stored ones, and set the new ones
+        aside. Returns the number of all chunks.
         """
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
-        """Return the texts that were spooled, to be embedded, by content hash, so many at a time."""
+        """Yield the texts to embed of the spooled chunks, by content hash, `batch` at a time."""
 
     def write(self, row: Mapping[str, Any]) -> int | None:
-        """Write what was spooled. Gives the number of new chunks; None if another process changed
-        the document meanwhile.
+        """Write the spooled chunks. Returns the number of new chunks, or None if another process
+        changed the document meanwhile.
         """
 
     def close(self) -> None:
-        """Drop what was spooled."""
+        """Discard the spooled chunks."""
 
 
 class Documents(Protocol):
-    """The documents and where they came from."""
+    """Read and write whole documents."""
 
     def get(self, doc_id: str) -> StoredDocument | None:
-        """Return the document of this id."""
+        """The document with this id, or None."""
 
     def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """Return those of these ids that are there."""
+        """The documents with these ids, by id; missing ones are left out."""
 
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
-        """Return the documents of a collection that came from files, by id."""
+        """The documents of a collection that came from files, by id."""
 
     def from_path(self, path: str) -> list[StoredDocument]:
-        """Return the documents that came from this file or from below this folder."""
+        """The documents that came from this file, or from files below this folder."""
 
     def whole(self, doc_id: str) -> Whole | None:
-        """Return all of the document of this id."""
+        """The complete document with this id, or None."""
 
     def texts_cut_otherwise(self, chunking: str) -> list[str]:
-        """Return the ids of the texts without a file that were not read and cut in this way."""
+        """The ids of texts without a file that were read and split with other settings."""
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """Write a document with its chunks, in place of the one of the same id. Texts embedded
-        before keep their embedding; those of texts that leave become spare ones.
+        """Write a document with its chunks, replacing any with the same id. Unchanged texts keep
+        their embeddings; the embeddings of removed texts become spare.
         """
 
     def put_again(self, prepared: Prepared) -> None:
-        """`put` for a document that is only read and cut anew: the time at which it was stored
-        stays.
+        """`put` a document that is only read and split again, without changing the time at which it
+        was stored.
         """
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """`put` for documents of one transaction, one after the other, which takes less time than
-        several calls.
+        """`put` several documents in one transaction, in order, which is faster than separate
+        calls.
         """
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
-        """Remove documents. Gives the number of their chunks. `keep`: their embeddings become spare
-        ones.
+        """Delete documents. Returns the number of their chunks. With `keep`, their embeddings
+        become spare.
         """
 
     def purge(self) -> None:
-        """Rewrite what still holds words of removed documents. Takes time in proportion to the
-        store.
+        """Rewrite the parts of the index that still contain words of deleted documents. Takes time
+        in proportion to the store.
         """
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
-        """Note the new time of a file whose content is what it was."""
+        """Store the new time of a file whose content has not changed."""
 
     def growing(self, doc_id: str) -> GrowingDocument:
-        """Return a way to write a document that is larger than memory."""
+        """A writer for a document that is larger than memory."""
 
 
 class Sources(Protocol):
-    """The folders and files that were ingested."""
+    """The ingested folders and files."""
 
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
-        """Return every source, or those of this collection and path."""
+        """All sources, or those with this collection and path."""
 
     def of_own_name(self, source: Source) -> Source:
-        """Return the source under the collection that its folder has in this store, where its user
-        named none.
+        """The source with the collection of its folder in this store, if the user named no
+        collection.
 
-        That is the folder's own name. If several hosts share the store and one of them has taken the
-        name, it is NAME@HOST of this host.
+        The collection is the folder's name, or NAME@HOST if several hosts share the store and
+        another host uses the name already.
         """
 
     def check_claim(self, source: Source) -> None:
@@ -266,210 +269,202 @@ class Sources(Protocol):
         """
 
     def news(self, source: Source) -> Source | None:
-        """Return the source as `remember` is to be given it, or None if it is remembered so already.
+        """The source as `remember` should store it, or None if it is stored like that already.
 
-        It has the patterns of earlier ingests besides its own, and their chunk sizes and workspace if
-        it has none.
+        It gets the patterns of earlier ingests in addition to its own, and their chunk sizes and
+        workspace if it has none.
         """
 
     def with_earlier_choices(self, source: Source) -> Source:
-        """Return the source with the chunk sizes and the workspace that an earlier ingest of it was
-        given, if it has none.
+        """The source with the chunk sizes and the workspace of an earlier ingest, if it has none
+        itself.
         """
 
     def remember(self, source: Source) -> None:
-        """Note how a source was ingested. Gives a folder its collection."""
+        """Store how a source was ingested. A folder becomes the owner of its collection."""
 
     def forget(self, source: Source) -> None:
-        """Forget a source."""
+        """Delete a source from the list."""
 
     def refusals(self) -> dict[str, Refusal]:
-        """Return the files of this host that were refused, by path."""
+        """The refused files of this host, by path."""
 
     def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
-        """Note the files of this host that were refused, in place of those noted before."""
+        """Store the refused files of this host, replacing the earlier ones."""
 
 
 class KeywordIndex(Protocol):
     """The keyword leg, for one state of the store."""
 
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
-        """Return the best chunks. Raises QueryError for an expression that is not valid."""
+        """The best chunks. Raises QueryError for an invalid expression."""
 
     def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
-        """Return the coverage of each of these chunks."""
+        """The coverage of each of these chunks."""
 
     def counts(self, query: Query) -> dict[str, int]:
-        """Return how many chunks of the whole store have each word of the query, in the query's
-        order.
-        """
+        """The number of chunks in the whole store with each word of the query, in query order."""
 
 
 class VectorIndex(Protocol):
     """The vector leg."""
 
     def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Ranking:
-        """Return the chunks with the greatest cosine above 0. `exact` compares every embedding."""
+        """The chunks with the highest cosines above 0. `exact` compares every embedding."""
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
-        """Return the cosine of each of these chunks that has an embedding."""
+        """The cosines of these chunks, without those that have no embedding."""
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
-        """Return the embedding of a chunk."""
+        """The embedding of a chunk, or None."""
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
-        """Return the cosines of a few chunks from all over the store."""
+        """The cosines of a few chunks from all over the store."""
 
 
 class Chunks(Protocol):
-    """What a search reads of chunks and their documents."""
+    """What a search reads about chunks and their documents."""
 
     def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
-        """(chunks.id, doc_id, chunk_id, text) of chunks; one that was deleted meanwhile is missing."""
+        """(chunks.id, doc_id, chunk_id, text) of chunks, without those deleted meanwhile."""
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        """Return the ids of the first `count` chunks of the document of each of these chunks."""
+        """For each of these chunks, the ids of the first `count` chunks of its document."""
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks with their documents, by id."""
 
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
-        """Return the ids of the document's chunks that have one of these lines, in the order of the
+        """The ids of the document's chunks that overlap these lines, in document order."""
+
+    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+        """Document id, first and last line of each chunk, and the first line of each page of the
         document.
         """
 
-    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        """Document id, first and last line of each chunk, and the lines with which the pages of the
-        document begin.
-        """
-
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        """Return the dates of those of these chunks that have one: their own, or else their
-        document's.
-        """
+        """The dates of these chunks, or else of their documents. Undated chunks are missing."""
 
     def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Return the metadata of those of these chunks whose documents have metadata about what
-        supersedes or replaces what.
+        """The metadata of these chunks' documents, where they may declare that one document
+        supersedes or replaces another.
         """
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
-        """Return the first line of each chunk of a document and the date of its own, if it has one,
-        in the order of the document.
-        """
+        """(first line, own date or None) of each chunk of a document, in document order."""
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        """Return the chunk and up to `count` chunks of its document on either side."""
+        """A chunk, with up to `count` chunks of its document on either side."""
 
     def count(self) -> int:
-        """Return how many chunks there are."""
+        """The number of chunks."""
 
 
 class Catalog(Protocol):
-    """What is read of documents: one of them, lists, counts."""
+    """Read documents: single ones, lists and counts."""
 
     def by_id(self, doc_id: str) -> str | None:
-        """Return the id, if there is such a document."""
+        """The id, if a document has it."""
 
     def by_path(self, *paths: str) -> str | None:
-        """Return the id of the document whose file has one of these two paths."""
+        """The id of the document whose file has one of these two paths."""
 
     def by_tail(self, tail: str) -> list[str]:
-        """Return the ids that end so."""
+        """The document ids that end with this text."""
 
     def ids(self) -> list[str]:
-        """Return the ids of all documents."""
+        """The ids of all documents."""
 
     def document(self, doc_id: str) -> DocumentRow:
-        """Return a document that exists."""
+        """An existing document."""
 
     def entry(self, doc_id: str) -> dict[str, Any]:
-        """Return what `listing` gives of a document that exists."""
+        """The entry of an existing document in a `listing`."""
 
     def listing(
         self, filters: Filters | None, limit: int, *, by_change: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        """Return how many documents fulfil the filters, and the first of them, newest date first,
-        or those that changed last. Raises ValueError for a bad date.
+        """The number of documents that match the filters, and the first of them: those with the
+        newest dates, or with `by_change` those changed last. Raises ValueError for a bad date.
         """
 
     def has_any(self, filters: Filters) -> bool:
-        """Return whether a document fulfils the filters. Raises ValueError for a bad date."""
+        """Whether any document matches the filters. Raises ValueError for a bad date."""
 
     def names(self) -> list[tuple[str, str | None, bool]]:
-        """Id and collection of every document, and whether it came from a file."""
+        """For every document: id, collection, and whether it came from a file."""
 
     def source_files(self) -> list[SourceFile]:
-        """Return the files of all documents that came from one."""
+        """The files of all documents that came from one."""
 
     def outline(self, doc_id: str) -> dict[str, Any]:
-        """`metadata` of a document that exists, whether it `is_file`, and `passages`: place and
-        headings of each chunk.
+        """`metadata`, `is_file` and `passages` (place and headings of each chunk) of an existing
+        document.
         """
 
     def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
-        """The key with this name, in any case, in the metadata of the documents that filters leave;
-        None if there is none.
+        """The metadata key with this name, ignoring case, in the documents that match the filters,
+        or None.
         """
 
     def metadata_like(self, pattern: str, filters: "Filters | None" = None) -> Iterable[str]:
-        """The metadata (JSON) of the documents that filters leave, where they are like a pattern of SQL in
-        any case.
+        """The metadata (JSON) of the documents that match the filters, if they match a LIKE
+        pattern, ignoring case.
         """
 
     def metadata_keys(self) -> list[tuple[str, int]]:
-        """The keys of the documents' metadata, each with how many have it, the most frequent first."""
+        """Each metadata key with the number of documents that have it, the most frequent first."""
 
     def facets(self) -> dict[str, Any]:
-        """Return how many documents each collection, month and tag has, and the documents that were
-        indexed last.
+        """The number of documents by collection, by month and by tag, and the documents indexed
+        last.
         """
 
     def counts(self) -> dict[str, int]:
-        """Return the counts that `stats` gives, and the size of the store in bytes."""
+        """The counts that `stats` prints, and the size of the store in bytes."""
 
 
 class Checks(Protocol):
-    """What may be inconsistent."""
+    """Checks for inconsistencies."""
 
     def engine(self) -> tuple[str, str]:
-        """Name and version of the engine; and what to do if it is too old, else ""."""
+        """The name and version of the engine, and what to do if it is too old, else ""."""
 
     def integrity(self) -> list[str]:
-        """Return what is damaged in the file."""
+        """A line for each sign of damage in the file."""
 
     def keyword_index(self) -> tuple[bool | None, str]:
-        """Return whether the keyword index is intact (None: it cannot be checked now), and what was
-        found.
+        """Whether the keyword index is intact (None: it cannot be checked now), and a line about
+        the result.
         """
 
     def keyword_index_differences(self) -> tuple[int, int]:
-        """Return how many chunks are not in the keyword index, and how many of its rows have no
-        chunk.
+        """The number of chunks that are missing from the keyword index, and of its rows that have
+        no chunk.
         """
 
     def without_document(self) -> list[str]:
-        """Return the document ids of chunks that have no document."""
+        """The document ids of chunks whose document is missing."""
 
     def miscounted(self) -> list[str]:
-        """Return the documents that have more or fewer chunks than they should have."""
+        """The documents whose number of chunks differs from their `chunk_count`."""
 
     def vectors(self, *, thorough: bool) -> list[str]:
-        """Return what does not agree between embeddings and the vector index. `thorough`: each
-        embedding is read and compared.
+        """A line for each inconsistency between embeddings and the vector index. `thorough` reads
+        and compares every embedding.
         """
 
 
 class Storage(Protocol):
-    """A store that is open."""
+    """An open store."""
 
     @property
     def path(self) -> str:
-        """The file, or another name that users know the store by."""
+        """The file, or another name by which users know the store."""
 
     @property
     def group(self) -> int:
-        """Chunks of many documents that are best written in one transaction, at most."""
+        """The most chunks that one transaction over many documents should write."""
 
     @property
     def documents(self) -> Documents: ...
@@ -489,19 +484,17 @@ class Storage(Protocol):
         """Names, links and tags, for one state of the store."""
 
     def keyword(self, chosen: Any = None) -> KeywordIndex:
-        """Return the keyword leg over the chunks of a selection, or all. To be used inside one
-        `snapshot`.
-        """
+        """The keyword leg over the chunks of a selection, or all. Use it inside one `snapshot`."""
 
     def vectors(self, chosen: Any = None) -> VectorIndex:
-        """Return the vector leg over the chunks of a selection, or all."""
+        """The vector leg over the chunks of a selection, or all."""
 
     def query_cache(self, size: int) -> QueryCache:
-        """Return what models said of the `size` queries used last."""
+        """The cache of the `size` queries used last."""
 
     def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[Any]:
-        """Open a selection: the chunks of the documents that fulfil the filters; None for none.
-        Raises ValueError for a bad date.
+        """Open a selection: the chunks whose documents match the filters; None if all do. Raises
+        ValueError for a bad date.
         """
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -510,28 +503,28 @@ class Storage(Protocol):
         """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Keep one state of the store for all that is read meanwhile, whoever writes. Waits for nobody."""
+        """Show one state of the store to all reads inside, whatever others write. Never waits."""
 
     def state(self) -> int:
-        """Return a number that changes when another connection has changed the store."""
+        """A number that changes when another connection changes the store."""
 
     def guarded(self, what: str = "cannot read") -> AbstractContextManager[None]:
-        """Keep other threads out meanwhile, and raise StoreError in place of the engine's own errors.
+        """Keep other threads out, and turn the engine's own errors into StoreError.
 
-        Raises StoreError for a store that is closed, too.
+        Also raises StoreError if the store is closed.
         """
 
     def interrupt(self) -> None:
-        """End the statement that another thread is running, which fails there."""
+        """Cancel the statement that another thread is running; it fails there."""
 
     def waiting(self, seconds: float) -> AbstractContextManager[None]:
-        """Wait for other writers for this long at most."""
+        """Wait at most this long for other writers."""
 
     def rebuild_indexes(self) -> None:
-        """Build everything anew that derives from the chunks."""
+        """Rebuild everything that is derived from the chunks."""
 
     def compact(self) -> None:
-        """Give unused space back. Not inside a transaction."""
+        """Release unused space. Not inside a transaction."""
 
     def close(self) -> None:
         """Close the store."""

@@ -1,28 +1,26 @@
-"""The values that a search gets from a store, whatever the engine."""
+"""Values that a store returns to a search, the same for every engine."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
-# Content hash -> encoded embedding, whether the text was cut to fit the model
+Identity = dict[str, Any]  # what made the embeddings: provider, model, prompts, dims
+# Content hash -> (encoded embedding, whether the text was cut to fit the model)
 Vectors = dict[bytes, tuple[bytes, bool]]
 Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
 
 
 Score = TypeVar("Score", float, tuple[int, int])
-Order = Callable[[Collection[int]], Iterable[int]]  # gives ids in the order of their documents
+Order = Callable[[Collection[int]], Iterable[int]]  # sorts ids by their documents
 
-# Rows that are read beyond those that are wanted, as some may be as good as the last of these; if
-# all are, so many times as many
-TIES = 60
-MORE = 8
+TIES = 60  # extra rows to read, because some may score the same as the last one wanted
+MORE = 8  # factor by which more rows are read if all of the extra ones do
 
 
 def best_first(hits: Iterable[tuple[int, Score]], order: Order) -> list[tuple[int, Score]]:
-    """Sort hits, equal ones in the order of their documents. So equal notes give equal answers,
-    whatever ids their history has given them.
+    """Sort hits, equal ones in the order of their documents. So equal notes give equal answers, for
+    any ids that their history has given them.
     """
     found = list(hits)
     counts = Counter(score for _, score in found)
@@ -32,7 +30,7 @@ def best_first(hits: Iterable[tuple[int, Score]], order: Order) -> list[tuple[in
 
 
 def with_ties(hits: list[tuple[int, Score]], limit: int) -> list[tuple[int, Score]]:
-    """Return the first hits of a sorted list, and those that are as good as the last of them."""
+    """The first hits of a sorted list, and all that score the same as the last of them."""
     if len(hits) <= limit:
         return hits
     least = hits[limit - 1][1]
@@ -42,9 +40,10 @@ def with_ties(hits: list[tuple[int, Score]], limit: int) -> list[tuple[int, Scor
 def best_of(
     read: Callable[[int], list[tuple[int, Score]]], limit: int, order: Order
 ) -> list[tuple[int, Score]]:
-    """Return the best hits, and those that are as good as the last of them, best first.
+    """The best hits, and all that score the same as the last of them, best first.
 
-    `read` gives as many as it is asked for at most, sorted. More are read where ties need it.
+    `read` returns the best hits, sorted, at most as many as it is asked for. It is called again for
+    more if ties need them.
     """
     most = limit + TIES
     hits = read(most)
@@ -55,11 +54,10 @@ def best_of(
 
 
 class KeywordLeg(NamedTuple):
-    """What the keyword leg of a search found; `is_name` says that the query is the name of a document.
+    """The results of the keyword leg. `is_name` is true if the query is the name of a document.
 
-    `full_score` is the BM25 of a hit that says all that the words of the query can say; 0 where
-    every hit does. `substitutes` has words of the query that find nothing, and those that were
-    looked for in their place.
+    `full_score` is the BM25 score that counts as a full match; if it is 0, every hit does.
+    `substitutes` maps query words that find nothing to the words that were searched instead.
     """
 
     ranking: Ranking
@@ -71,12 +69,12 @@ class KeywordLeg(NamedTuple):
 class Coverage(NamedTuple):
     """Which words of the query a chunk has."""
 
-    share: float  # 0 to 1 of all words of the query, each counted by its inverse document frequency
+    share: float  # 0 to 1 of the query's words, weighted by inverse document frequency
     terms: list[str]  # the words, folded
 
 
 class ChunkRow(NamedTuple):
-    """A chunk with what is known of its document."""
+    """A chunk with the data of its document."""
 
     doc_id: str
     chunk_id: str
@@ -89,11 +87,11 @@ class ChunkRow(NamedTuple):
     collection: str | None
     date: str | None
     metadata: dict[str, Any]
-    pages: Sequence[int]  # the line with which each page begins, if there are pages
+    pages: Sequence[int]  # the first line of each page, if there are pages
 
 
 class Neighbour(NamedTuple):
-    """A chunk among those around another one; `chunking` tells how its document was cut."""
+    """A chunk near another one; `chunking` is how its document was split."""
 
     id: int
     text: str
@@ -105,9 +103,10 @@ class Neighbour(NamedTuple):
 def as_results(
     scores: Iterable[tuple[int, float]], rows: Iterable[Sequence[Any]], source: str
 ) -> list[dict[str, Any]]:
-    """Return results in the order of their scores, which are above 0.
+    """Build results in the order of their scores, without those that score 0 or less.
 
-    A row is its id in `scores`, doc_id, chunk_id, heading and text; one that is missing is left out.
+    A row has its id in `scores`, doc_id, chunk_id, heading and text. An id without a row is
+    skipped.
     """
     rows_by_id = {row[0]: row[1:] for row in rows}
     results = []

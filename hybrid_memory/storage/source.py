@@ -1,5 +1,5 @@
-"""What a store knows of what was ingested: folders and files as sources, a document's file, a whole
-document to be copied.
+"""What a store records about ingested files: sources (folders and files) with their settings,
+refused files, documents with the state of their files, and whole documents for copying.
 """
 
 import json
@@ -18,8 +18,8 @@ from .rows import Vectors
 
 
 class StoredDocument(NamedTuple):
-    """A document in the store, with its file as it was when it was indexed; `path` is None for a
-    text that had no file.
+    """A document in the store, with the state of its file when it was indexed; `path` is None for a
+    text without a file.
     """
 
     doc_id: str
@@ -30,25 +30,25 @@ class StoredDocument(NamedTuple):
     chunking: str
 
 
-READERS = 1  # to be raised when a reader learns to read what it refused before
+READERS = 1  # raise this when a reader learns to read files that it refused before
 
 
 class Refusal(NamedTuple):
-    """Why a file was refused, and what it was then: it is read again only if something of that has
+    """Why a file was refused, and its state then. It is read again only if that state has
     changed.
     """
 
     mtime: float  # seconds since 1970
     size: int  # bytes
-    limits: str  # as `refusal_limits` gives them
+    limits: str  # from `refusal_limits`
     kind: str  # as in BadFileError
     reason: str
-    seconds: float | None = None  # that it was given, if that was too little
+    seconds: float | None = None  # the time limit, if that was too short
 
     def holds(self, mtime: float, size: int, limits: str, seconds: float | None = None) -> bool:
-        """Return whether a file with this time and size would be refused again.
+        """Whether a file with this time and size would be refused again.
 
-        `seconds` are what there is for reading it; None: as many as it takes.
+        `seconds` is the time limit for reading it; None means no limit.
         """
         if (self.mtime, self.size, self.limits) != (mtime, size, limits):
             return False
@@ -56,23 +56,23 @@ class Refusal(NamedTuple):
 
 
 def refusal_limits(settings: Mapping[str, Any]) -> str:
-    """Return what, beside the file itself, decides whether it is refused."""
+    """The settings that, like the file itself, decide whether it is refused."""
     return f"readers={READERS} max_file_bytes={settings['max_file_bytes']}"
 
 
 def refusals_to_json(refusals: Mapping[str, Refusal]) -> str:
-    """Return what a store keeps of refusals, by path."""
+    """Encode refusals, by path, for storage."""
     return json.dumps(refusals)
 
 
 def refusals_from_json(value: str | None) -> dict[str, Refusal]:
-    """Return what `refusals_to_json` was given; nothing for None."""
+    """Decode `refusals_to_json`. None is decoded as no refusals."""
     return {path: Refusal(*row) for path, row in json.loads(value or "{}").items()}
 
 
 class Source(NamedTuple):
-    """A folder or a file that is ingested, and how. `path` has no links; `collection` is what its
-    documents' ids begin with.
+    """An ingested folder or file, and its settings. `path` has its symbolic links resolved;
+    document ids begin with `collection`.
     """
 
     path: str
@@ -82,28 +82,28 @@ class Source(NamedTuple):
     exclude: tuple[str, ...] = ()
     follow_symlinks: bool = False
     keep_missing: bool = False
-    chunk_size: int | None = None  # where the user named it for this source; else the settings say
+    chunk_size: int | None = None  # set by the user for this source; None: as in the settings
     chunk_overlap: int | None = None
-    own_id: str | None = None  # of the document of a single file, if it is not the file's name
-    metadata: tuple[tuple[str, Any], ...] = ()  # of a single file: what wins over its front matter
-    workspace: str | None = None  # of transcripts: only sessions that began in it are taken
+    own_id: str | None = None  # document id for a single file, if it is not the file's name
+    metadata: tuple[tuple[str, Any], ...] = ()  # of a single file: overrides its front matter
+    workspace: str | None = None  # of transcripts: read only sessions that began in it
 
     def walk(self) -> Walk:
-        """Return the walk over its files."""
+        """The walk over its files."""
         return Walk(self.path, self.patterns, self.exclude, self.follow_symlinks, self.workspace)
 
     def sizes(self, settings: Mapping[str, Any]) -> tuple[int, int]:
-        """Return how its texts are cut: chunk size and overlap, in characters."""
+        """Chunk size and overlap, in characters."""
         if self.chunk_size is None or self.chunk_overlap is None:
             return settings["chunk_size"], settings["chunk_overlap"]
         return self.chunk_size, self.chunk_overlap
 
     def chunking(self, settings: Mapping[str, Any]) -> str:
-        """Return how its texts are read and cut, as in `documents.chunking`."""
+        """How its texts are read and split, as in `documents.chunking`."""
         return chunking(*self.sizes(settings), settings["date_keys"])
 
     def doc_id(self, relative: str) -> str:
-        """Return the id of the document whose file has this path relative to the folder."""
+        """The id of the document whose file has this path relative to the folder."""
         if self.own_id is not None:
             return self.own_id
         name = storable_name(relative.replace(os.sep, "/"))
@@ -112,9 +112,7 @@ class Source(NamedTuple):
         return f"{self.collection}/{name}"
 
     def has(self, doc_id: str, path: str) -> bool:
-        """Return whether the document that has this id, and came from this path, is one of this
-        source.
-        """
+        """Whether the document with this id, from a file with this path, belongs to this source."""
         if not is_in(path, self.path) or (self.is_file and path != self.path):
             return False
         return doc_id == self.doc_id(
@@ -122,7 +120,7 @@ class Source(NamedTuple):
         )
 
     def command(self, *, incremental: bool = True) -> str:
-        """Return the command that ingests it again in the same way; if not `incremental`, one that
+        """The command that ingests it again with the same settings; if not `incremental`, one that
         reads every file.
         """
         words = ["hybrid-memory", "ingest", "--path", self.path]
@@ -144,8 +142,8 @@ class Source(NamedTuple):
 
 
 def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> str | None:
-    """Return what ids begin with if the user names nothing: the name of a folder, or what the
-    format of all its files prescribes.
+    """What ids begin with if the user names no collection: the folder's name, or what the format of
+    all its files prescribes.
     """
     names = {format_of(name).collection for name in ([path] if is_file else patterns)}
     if len(names) == 1:
@@ -158,8 +156,8 @@ def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> s
 
 
 def real_path(path: str) -> str:
-    """Return the path without links, as the store keeps it. Raises SourceError for "", which would
-    be the working directory.
+    """The path without symbolic links, as stored. Raises SourceError for "", which would mean the
+    working directory.
     """
     if not path:
         raise SourceError("the path is empty")
@@ -167,19 +165,19 @@ def real_path(path: str) -> str:
 
 
 def is_in(path: str, top: str) -> bool:
-    """Return whether a path is `top` or below it."""
+    """Whether a path is `top` or below it."""
     return path == top or path.startswith(os.path.join(top, ""))
 
 
 class KnownSources:
-    """The part of `protocol.Sources` that needs nothing but `all`, which an engine has."""
+    """The part of `protocol.Sources` that needs only `all`, which each engine implements."""
 
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
         """As in `protocol.Sources`."""
         raise NotImplementedError
 
     def of_own_name(self, source: Source) -> Source:
-        """As in `protocol.Sources`, for a store of one host."""
+        """As in `protocol.Sources`, for a store that one host uses."""
         return source
 
     def news(self, source: Source) -> Source | None:
@@ -206,8 +204,8 @@ class KnownSources:
         return next(iter(self.all(source.collection or "", source.path)), None)
 
 
-def claimed(source: Source, path: str | None, collection: str) -> SourceError:
-    """Return the error for a source whose collection holds the documents of another path."""
+def claim_error(source: Source, path: str | None, collection: str) -> SourceError:
+    """The error for a source whose collection holds the documents of another path."""
     return SourceError(
         f"collection {source.collection!r} holds the documents of {path}; give {source.path} another "
         f"name with --collection NAME, or free this one: "
@@ -216,9 +214,7 @@ def claimed(source: Source, path: str | None, collection: str) -> SourceError:
 
 
 class Whole(NamedTuple):
-    """A document as `protocol.Documents.put` takes it, with the embeddings of its texts as far as
-    there are any.
-    """
+    """A document as `protocol.Documents.put` takes it, with the known embeddings of its texts."""
 
     prepared: Prepared
     vectors: Vectors
@@ -227,9 +223,11 @@ class Whole(NamedTuple):
 def whole(
     row: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]], links: DocumentLinks
 ) -> Whole:
-    """Make it from the row of a document with `pages` and `extracted` of the table of extracts, and those
-    of its chunks, in order, with `embedding` (encoded, or None) and `truncated`. `links` are its
-    own, and the tags may be those of its metadata, too.
+    """Make a Whole from rows.
+
+    `row` is the row of the document with `pages` and `extracted` from the table of extracts.
+    `chunks` are the rows of its chunks, in order, with `embedding` (encoded, or None) and
+    `truncated`. `links` are the document's links; their tags may include those of its metadata.
     """
     own = {key: value for key, value in row.items() if key not in ("pages", "extracted")}
     own["extract"] = None
@@ -248,8 +246,8 @@ def whole(
 
 
 class DocumentRow(NamedTuple):
-    """A document; `content` is the text of one that has no file, or whose file is not text or on
-    another `host`.
+    """A document. `content` is the text of a document without a file, or with a file that is not
+    text or is on another `host`.
     """
 
     path: str | None
@@ -257,13 +255,13 @@ class DocumentRow(NamedTuple):
     content: str | None
     collection: str | None
     date: str | None
-    pages: Sequence[int]  # the line with which each page begins
-    host: str | None = None  # of a file that cannot be read here
+    pages: Sequence[int]  # the first line of each page
+    host: str | None = None  # where the file is, if it cannot be read here
 
 
 class SourceFile(NamedTuple):
-    """A document's file as it was when it was indexed, and the folder that its collection belongs
-    to.
+    """A document's file as it was when indexed, and the folder that owns the document's
+    collection.
     """
 
     doc_id: str
@@ -276,8 +274,8 @@ class SourceFile(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A chunk that has no embedding."""
+    """A chunk without an embedding."""
 
     id: int
     content_hash: bytes
-    text: str  # to be embedded
+    text: str  # the text to embed

@@ -1,9 +1,10 @@
-"""A vector as bytes, at unit length, the cosine of two, and what models said of queries.
+"""Vectors: their encoding, unit length and cosine; and the cache of query embeddings and reranker
+scores.
 
-That is kept in the database, so that a repeated query needs neither a server nor a network library.
-A row is the embedding of a query by a model, or for a query and a reranker the scores of passages,
-each under a hash of its text. Best effort: what cannot be written at once is not written. Keys are
-hashes, because queries are as private as memories.
+The cache is in the database, so that a repeated query needs neither a server nor a network library.
+A row has the embedding of a query by a model, or a reranker's scores of passages for a query, each
+under a hash of the passage. Caching is best effort: what cannot be written at once is skipped. Keys
+are hashes, because queries are as private as memories.
 """
 
 import json
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
     from .rows import Identity
 
 FLOAT_BYTES = 4
-UNIT = 1e-7  # a length this near to 1 counts as 1: the difference may come from rounding to float32
+UNIT = 1e-7  # a length within this of 1 counts as 1: rounding to float32 may cause it
 
-# Embeddings, the same in every engine: their mean cosine differs from that of all by less than 0.02
+# Embeddings in a sample, the same in every engine. Their mean cosine differs from the mean of all
+# embeddings by less than 0.02
 SAMPLE = 32
 
 UnitVector = tuple[float, ...]
 
 
 class BadEmbeddingError(ValueError):
-    """Bytes that are no embedding."""
+    """Bytes that are not an encoded embedding."""
 
 
 def encode_embedding(vector: Sequence[float]) -> bytes:
-    """Little-endian float32. Raises OverflowError for a component beyond its range."""
+    """Encode as little-endian float32. Raises OverflowError for a component out of range."""
     return struct.pack(f"<{len(vector)}f", *vector)
 
 
@@ -48,9 +50,9 @@ def decode_embedding(data: bytes) -> list[float]:
 
 
 def unit(vector: Sequence[float]) -> UnitVector | None:
-    """Return the vector scaled to length 1; None for one that is empty, zero or not finite."""
+    """Scale a vector to length 1; None if it is empty, zero or not finite."""
     length = hypot(*vector)
-    if not 0 < length < inf:  # NaN is neither
+    if not 0 < length < inf:  # false for NaN, too
         return None
     if abs(length - 1) < UNIT:
         return tuple(vector)
@@ -58,18 +60,18 @@ def unit(vector: Sequence[float]) -> UnitVector | None:
 
 
 def unit_cosine(a: UnitVector, b: UnitVector) -> float:
-    """Return the cosine of two unit vectors, by |a - b|^2 = 2 - 2ab: `dist` takes two thirds of the
-    time of a sum of products.
+    """The cosine of two unit vectors, by |a - b|^2 = 2 - 2ab. `dist` takes two thirds of the time
+    of a sum of products.
     """
     return 1 - dist(a, b) ** 2 / 2
 
 
 def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
-    """[1, 0], [1, 1] -> 0.707; 0.0 if either vector is zero. Raises ValueError if they differ in
-    length.
+    """The cosine of two vectors: [1, 0], [1, 1] -> 0.707; 0.0 if either is zero. Raises ValueError
+    if they differ in length.
 
-    Exactly 0 for orthogonal vectors, 1 for equal and -1 for opposite ones, which `unit_cosine` is
-    only to some 1e-8.
+    Exactly 0 for orthogonal vectors, 1 for equal and -1 for opposite ones; `unit_cosine` is
+    accurate only to about 1e-8.
     """
     if len(a) != len(b):
         raise ValueError(f"no cosine between vectors of {len(a)} and {len(b)} dimensions")
@@ -82,8 +84,8 @@ def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _scaled(vector: Sequence[float]) -> list[float]:
-    """Return the vector times a power of two, which rounds nothing and keeps its square in range;
-    [] for one without a direction.
+    """Scale a vector by a power of two, which rounds nothing and keeps its square in range; [] if
+    it has no direction.
     """
     top = max(map(abs, vector), default=0.0)
     if not 0 < top < inf or not hypot(*vector) > 0:
@@ -93,24 +95,24 @@ def _scaled(vector: Sequence[float]) -> list[float]:
 
 
 SCORE = Struct("<16sd")  # the hash of a text, its score
-MOST_SCORES = 300  # in a row, of the passages that were asked for last
-# Seconds in which a further use is not noted, so that a read does not become a write
+MOST_SCORES = 300  # in a row; those of the passages that were scored last
+# Seconds before another use updates `used_at`, so that most reads do not write
 FRESH = 86_400.0
 
 
 class QueryCache(Protocol):
-    """Implements `protocol.QueryCache`; an engine adds the two methods that have SQL."""
+    """Implements `protocol.QueryCache`. An engine adds the two methods with SQL."""
 
     def vector(
         self, identity: "Identity", query: str, embed: Callable[[str], list[float]]
     ) -> list[float]:
         key = _key(identity, query)
-        encoded, used_at = self._kept(key)
+        encoded, used_at = self._load(key)
         if not encoded:
             encoded = encode_embedding(embed(query))
         if encoded and time.time() - used_at > FRESH:
-            self._keep(key, encoded)
-        # A new vector, too, so that the second answer is the same as the first
+            self._save(key, encoded)
+        # Decode a new vector, too, so that the first answer equals the later ones
         return decode_embedding(encoded)
 
     def scores(
@@ -121,7 +123,7 @@ class QueryCache(Protocol):
         score: Callable[[list[str]], list[float]],
     ) -> list[float]:
         key = _key({"reranker": reranker}, query)
-        encoded, used_at = self._kept(key)
+        encoded, used_at = self._load(key)
         known: dict[bytes, float] = dict(SCORE.iter_unpack(encoded))
         hashes = [digest(text.encode()) for text in texts]
         new = {hash: text for hash, text in zip(hashes, texts, strict=True) if hash not in known}
@@ -132,14 +134,14 @@ class QueryCache(Protocol):
             known |= zip(new, given, strict=True)
         if new or time.time() - used_at > FRESH:
             rows = list({**{hash: known[hash] for hash in hashes}, **known}.items())[:MOST_SCORES]
-            self._keep(key, b"".join(SCORE.pack(*row) for row in rows))
+            self._save(key, b"".join(SCORE.pack(*row) for row in rows))
         return [known[hash] for hash in hashes]
 
-    def _kept(self, key: bytes) -> tuple[bytes, float]:
-        """Return what is kept under a key, and when it was used; b"" if nothing is."""
+    def _load(self, key: bytes) -> tuple[bytes, float]:
+        """The value under a key, and when it was last used; b"" if it is missing."""
 
-    def _keep(self, key: bytes, value: bytes) -> None:
-        """Keep a value under a key, if nobody else writes."""
+    def _save(self, key: bytes, value: bytes) -> None:
+        """Store a value under a key, unless another process is writing."""
 
 
 def _key(identity: "Identity", query: str) -> bytes:

@@ -33,7 +33,9 @@ class NoServerError(Exception):
 
 
 class PostgresServer:
-    """A server of its own; `stop` removes it, unless it was given a `folder`, whose server is there again the next time."""
+    """A server for tests. `stop` removes it, unless it was given a `folder`, whose server can be
+    started again.
+    """
 
     def __init__(
         self,
@@ -74,11 +76,13 @@ class PostgresServer:
 
     @property
     def process_id(self) -> int:
-        """Of the server's first process, which starts the others."""
+        """The id of the server's first process, which starts the others."""
         return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def _reachable(self, installed: Path) -> Path:
-        """The programs where the other user can run them: a copy, if they are below a folder that is closed to others."""
+        """The programs in a place where the other user can run them: a copy, if they are in a
+        folder that is closed to others.
+        """
         program = installed / "pginstall18" / "bin" / "postgres"
         with suppress(PermissionError):
             if (
@@ -120,19 +124,19 @@ class PostgresServer:
             ) from error
 
     def start(self) -> None:
-        """Start it, or start it again."""
+        """Start or restart it."""
         options = " ".join(f"-c {setting}" for setting in self._settings)
         self._control("start", "-l", os.devnull, "-o", f"{options} -h '' -k {self.folder}")
 
     def halt(self) -> None:
-        """End it, and with it all connections."""
+        """Stop it, which ends all connections."""
         self._control("stop", "-m", "fast")
 
     def _control(self, *args: str) -> None:
         self._run("pg_ctl", *args, "--wait", "--silent", "-D", str(self.data))
 
     def address(self, database: str = "postgres", user: str = "postgres") -> str:
-        """What --db takes."""
+        """The value for --db."""
         return f"postgresql://{user}@/{database}?host={self.folder}"
 
     def database(self, name: str, template: str = "template1") -> str:
@@ -148,7 +152,7 @@ class PostgresServer:
             conn.execute(f'drop database if exists "{name}" with (force)')
 
     def standby(self) -> "PostgresServer":
-        """Start a copy of it that follows it, in a folder of its own, which the caller removes."""
+        """Start a copy of it that follows it, in a separate folder, which the caller removes."""
         folder = Path(tempfile.mkdtemp(prefix="hm-pg"))
         if self._user:
             os.chown(folder, self._user["user"], self._user["group"])
@@ -164,23 +168,25 @@ class PostgresServer:
         return PostgresServer(folder, self._settings)
 
     def stop(self) -> None:
-        """End it and remove its files, unless they are to stay."""
+        """Stop it and remove its files, unless they should stay."""
         if self._stays:
             self.halt()
             return
         self._remove()
 
     def _remove(self) -> None:
-        """End it without writing to the disk what is deleted next."""
+        """Stop it without writing to the disk, as its files are deleted next."""
         self._control("stop", "-m", "immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @classmethod
     @contextmanager
     def shared(cls, folder: Path, template: str) -> Iterator["PostgresServer"]:
-        """Yield the server of all processes that name this folder, with our tables in the database `template`.
+        """Yield the server that all processes with this folder share, with our tables in the
+        database `template`.
 
-        The first of them starts it, and the last one that leaves removes it. The system lets go of a lock whose process has ended.
+        The first process starts it, and the last one removes it. The system releases the lock of a
+        process that has ended.
         """
         with (
             Path(f"{folder}.turn").open("w") as turn,

@@ -127,7 +127,7 @@ def no_metadata(conn: sqlite3.Connection) -> None:
     ("damage", "told"),
     [
         (cut, "only 50 of 100 bytes are left"),
-        (no_text, "some of its bytes are no text"),
+        (no_text, "some of its bytes are not UTF-8"),
         (no_metadata, "its metadata cannot be read"),
     ],
 )

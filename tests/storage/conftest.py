@@ -1,4 +1,4 @@
-"""What the tests of storage share."""
+"""Fixtures for the tests of storage."""
 
 import sqlite3
 from collections.abc import Iterator

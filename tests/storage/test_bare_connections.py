@@ -24,7 +24,7 @@ TEXTS = {
 
 @pytest.fixture(params=["integer", "text"])
 def plain(request: pytest.FixtureRequest) -> Iterator[sqlite3.Connection]:
-    """Three chunks whose rows have other numbers than those of the index."""
+    """Three chunks whose row numbers differ from those of the index."""
     conn = sqlite3.connect(":memory:")
     conn.executescript(TABLES.format(id=request.param))
     for number, (doc_id, text) in enumerate(TEXTS.items(), 10):

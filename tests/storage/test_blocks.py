@@ -66,7 +66,7 @@ def dims_of(conn: sqlite3.Connection) -> int:
 
 
 def plane_writes(conn: sqlite3.Connection) -> list[str]:
-    """Grows by a statement for every time that the planes of a block are written."""
+    """A list that grows with each statement that writes the planes of a block."""
     written: list[str] = []
 
     def trace(statement: str) -> None:
@@ -367,7 +367,7 @@ def test_blocks_agree_with_the_chunks_after_any_sequence(steps: list[tuple[str, 
 DAMAGE = {
     "a flipped bit": (
         "update vector_blocks set planes = cast(x'ff' || substr(planes, 2) as blob)",
-        "chunk 2 has another code",
+        "chunk 2 has a code that does not match",
     ),
     "a live place too many": (
         "update vector_blocks set live = cast(x'ffffff' || substr(live, 4) as blob)",
@@ -380,7 +380,7 @@ DAMAGE = {
     "no block": ("delete from vector_blocks", "chunk 1 has slot 0, but there is no such block"),
     "planes cut short": (
         "update vector_blocks set planes = substr(planes, 2)",
-        "another center or size",
+        "the wrong center or size",
     ),
     "no slot": (
         "update chunks set slot = null where id = 3",
@@ -395,7 +395,7 @@ DAMAGE = {
     "two that changed places": (
         "update chunks set slot = null where id = 3; update chunks set slot = 2 where id = 4;"
         "update chunks set slot = 3 where id = 3",
-        "chunk 4 has another code",
+        "chunk 4 has a code that does not match",
     ),
     "another dimension": (
         "update chunks set embedding = x'0000803f' where id = 3",

@@ -1,4 +1,4 @@
-"""That both engines are one: the same words, the same frequencies, the same ranking."""
+"""Both engines behave the same: the same words, the same frequencies, the same ranking."""
 
 import random
 import sqlite3
@@ -235,7 +235,7 @@ def test_both_count_two_forms_of_one_word_alike(pair: Pair, query: str) -> None:
 
 
 def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, list[str]]]]:
-    """Return what is enough for a whole answer, and the coverage of the best ten chunks."""
+    """The score of a full match, and the coverage of the best ten chunks."""
     with store.storage.snapshot():
         keyword = store.storage.keyword()
         ranked = keyword.ranked(Query(query), 20)

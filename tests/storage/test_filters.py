@@ -449,7 +449,7 @@ def test_dates_of_the_library_are_checked_too(store: HybridStore) -> None:
 
 
 class NumberEmbedder(TopicEmbedder):
-    """Text that ends with a number -> a direction of its own; a query is near to low numbers first."""
+    """Gives a text that ends with a number its own direction; a query is nearest to low numbers."""
 
     def _vector(self, text: str) -> list[float]:
         rnd = random.Random(text.split()[-1])
@@ -458,7 +458,9 @@ class NumberEmbedder(TopicEmbedder):
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore]:
-    """More chunks than are scored at first, in many blocks; a common word in all, a less common one in few of the wanted."""
+    """More chunks than a search scores first, in many blocks, with a word in all and a rarer word
+    in few of the wanted ones.
+    """
     for module in (blocks, index):
         monkeypatch.setattr(module, "PLACES", 64)
     monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << 64) - 1)
@@ -644,7 +646,7 @@ def ten(store: HybridStore) -> HybridStore:
 
 @pytest.mark.sqlite
 def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> None:
-    """The text of a stored document lies on overflow pages, behind the columns that a filter asks about."""
+    """Stored texts lie on overflow pages, after the columns that filters read."""
     for number in range(3):
         store.store(f"{number}", "server " + "word " * 200_000, {"tags": "x" if number else "y"})
     store.storage.connection.execute("pragma cache_size = 10")
@@ -667,7 +669,7 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
 
 
 def notes_of(store: HybridStore, count: int) -> None:
-    """Notes of several lengths, of which all, half and a few have a tag of that name."""
+    """Notes of several lengths, of which all, half or a few have the tag with that name."""
     tags = [
         ["all", "half" if number % 2 else "rest", "few" if number % 100 == 1 else "many"]
         for number in range(count)

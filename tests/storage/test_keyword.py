@@ -220,7 +220,7 @@ def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
 
 @pytest.fixture
 def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> HybridStore:
-    """Words of every frequency in 300 chunks, of which a search scores 20 at first."""
+    """Words of every frequency in 300 chunks, of which a search scores 20 first."""
     monkeypatch.setattr("hybrid_memory.storage.sqlite.keyword.FIRST_ROWS", 20)
     rng = random.Random(5)
     words = [f"w{i}" for i in range(60)]

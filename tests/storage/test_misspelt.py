@@ -5,7 +5,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.keyword import differences, stems, terms_meant
+from hybrid_memory.storage.keyword import differences, similar_terms, stems
 from hybrid_memory.text.characters import spellings
 from tests.storage.test_keyword import keyword_store, put
 
@@ -197,7 +197,7 @@ def test_the_commonest_terms_and_the_fewest_differences_count() -> None:
     vocabulary = "\n" + "".join(f"{term} {count}\n" for term, count in terms.items())
 
     def meant(word: str) -> list[str]:
-        return terms_meant(word, stems([word])[word], lambda *_: vocabulary, is_new=True)
+        return similar_terms(word, stems([word])[word], lambda *_: vocabulary, is_new=True)
 
     assert meant("conce") == ["concern", "concert", "conceal"]
     assert meant("cnocert") == ["concert"]

@@ -1,4 +1,4 @@
-"""The one date of a passage: of its own messages, of its document, or of the day it was stored."""
+"""The date of a passage: from its own messages, from its document, or from when it was stored."""
 
 import json
 import os

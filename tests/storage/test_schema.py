@@ -106,7 +106,7 @@ def test_file_of_a_few_bytes_is_no_database_and_left_alone(db_path: str) -> None
 
 
 def test_folder_is_no_database(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="unable to open database file; is it a file"):
+    with pytest.raises(StoreError, match="unable to open database file; it must be a file"):
         connection.connect(str(tmp_path))
 
 
@@ -137,7 +137,9 @@ def test_sqlite_without_fts5_is_named(db_path: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def read_only(tmp_path: Path, db_path: str) -> Iterator[Path]:
-    """A database in a folder that is mounted again elsewhere, read-only, as root's own permissions do not count."""
+    """A database in a folder that is mounted a second time, read-only, because permissions do not
+    stop root.
+    """
     connection.connect(db_path, create=True).close()
     mount = tmp_path.with_name(tmp_path.name + "-ro")
     mount.mkdir()
@@ -207,7 +209,7 @@ def test_database_is_in_wal_mode(db_path: str) -> None:
 
 @pytest.fixture
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second version of the tables, of which the notes of documents are a part."""
+    """A second version of the tables, which adds a table of notes, one for each document."""
     monkeypatch.setattr(schema, "STEPS", {})
     monkeypatch.setattr(schema, "VERSION", 2)
 
@@ -237,7 +239,7 @@ def test_a_database_of_the_version_before_is_brought_up_to_date_once(
         before.setattr(schema, "VERSION", 1)
         with HybridStore(db_path, {"provider": "none"}) as store:
             store.store("a", "gpu")
-    with pytest.raises(StoreError, match="is of an older version, which the next command upgrades"):
+    with pytest.raises(StoreError, match="is from an older version; the next command upgrades it"):
         connection.connect(db_path, read_only=True)
     for _ in range(2):
         with HybridStore(db_path, {"provider": "none"}, create=False) as store:
@@ -318,7 +320,7 @@ def test_a_schema_version_that_nobody_wrote_is_damage(db_path: str, version: int
     conn.execute(f"pragma user_version = {version}")
     conn.close()
     with pytest.raises(
-        StoreError, match=f"is damaged: it says schema version {version}; restore a copy"
+        StoreError, match=f"is damaged: it has schema version {version}; restore a copy"
     ):
         connection.connect(db_path, create=True)
 

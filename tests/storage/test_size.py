@@ -1,4 +1,4 @@
-"""The size of the file, and what follows from a keyword index that has no copy of its texts."""
+"""The size of the file, and the effects of a keyword index without a copy of its texts."""
 
 import os
 import random
@@ -25,7 +25,9 @@ WITHOUT, WITH = (
 
 
 def notes(count: int) -> dict[str, str]:
-    """Pages with headings, of words as frequent as in a language: the n-th most common one has a share of 1/n."""
+    """Pages with headings, whose words are as frequent as in a language: the n-th most common word
+    has a share of 1/n.
+    """
     source = random.Random(17)
     words = [
         "".join(source.choices("etaoinshrdlucmfwypvbgk", k=source.randint(2, 10)))
@@ -65,7 +67,7 @@ def test_the_file_is_a_few_times_as_large_as_the_notes(
 
 
 def test_a_chunk_that_comes_with_its_embedding_is_written_once(db_path: str) -> None:
-    """A row that grows leaves room on the pages that it is moved from."""
+    """A row that grows leaves free space on the page from which it moves."""
     documents = [prepare(Document(doc_id, text, {}), 512, 50) for doc_id, text in notes(6).items()]
     documents.append(
         prepare(Document("notes/0.md", "# Another text\n\nin place of the first", {}), 512, 50)
@@ -104,7 +106,9 @@ def test_room_of_deleted_documents_is_given_back(db_path: str) -> None:
 
 
 def words_after(path: str, change: str | None) -> tuple[list[tuple[int, str, str, int]], int]:
-    """The index after a removal, with a change made before by somebody else; and the number of rows that remain in it."""
+    """The words of the index after a removal, following a change by another program; and the number
+    of its remaining rows.
+    """
     with HybridStore(path, {"provider": "none"}) as store:
         store.store("kept", "# Café\n\nthe gpu server of boss-api.local", {"tag": "infra"})
         store.store("gone", "# Häuser\n\n東京都 and réglage of src/a.ts", {"tag": "home"})

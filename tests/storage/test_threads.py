@@ -1,4 +1,4 @@
-"""A store in several threads, a closed one, and which errors make SQLite look for damage."""
+"""A store in several threads, a closed store, and the errors that make SQLite look for damage."""
 
 import asyncio
 import sqlite3
@@ -125,7 +125,7 @@ def test_only_what_may_come_from_damage_is_a_reason_to_read_the_whole_file(db_pa
             store.search("ssh")
         connection.execute("update documents set metadata = '{}'")
         connection.execute("update chunks set content = x'00ff'")
-        with pytest.raises(StoreError, match="something else where a text should be"):
+        with pytest.raises(StoreError, match="a column of text has a value of another type"):
             store.search("ssh")
         assert checks(statements)
 

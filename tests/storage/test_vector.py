@@ -33,7 +33,7 @@ def without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fill(conn: sqlite3.Connection, vectors: Vectors, batch: int = 500) -> VectorSearch:
-    """The vectors become chunks 1, 2, 3 and so on."""
+    """Store the vectors as chunks 1, 2, 3 and so on."""
     for start in range(0, len(vectors), batch):
         rows = [(start + i, v, False) for i, v in enumerate(vectors[start : start + batch], 1)]
         conn.executemany(
@@ -44,7 +44,7 @@ def fill(conn: sqlite3.Connection, vectors: Vectors, batch: int = 500) -> Vector
 
 
 def candidates(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by the number of embeddings compared, at every statement that reads some."""
+    """A list that grows by the number of embeddings compared, with each statement that reads some."""
     read: list[int] = []
     original = index._hits
 
@@ -419,7 +419,7 @@ def test_a_search_sees_one_state_while_another_connection_writes(
 
 
 def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
-    """The index over the chunks that have these slots, each of a document of its own."""
+    """The index over the chunks with these slots, each in its own document."""
     conn.execute("update chunks set doc_id = 'd' || id")
     conn.execute(
         "insert or ignore into documents (doc_id, chunking, chunk_count) select doc_id, '', 1 from chunks"

@@ -1,5 +1,5 @@
-"""Read documents: one of them, lists, counts, and for the doctor what is inconsistent between
-indexes and tables. This module changes nothing.
+"""Read documents: single ones, lists and counts; and, for `doctor`, check indexes and tables for
+inconsistencies. Changes nothing.
 """
 
 import json
@@ -114,29 +114,29 @@ class Catalog:
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space = conn, space
 
-    def _given(self, **values: Any) -> dict[str, Any]:
+    def _parameters(self, **values: Any) -> dict[str, Any]:
         return {"space": self._space, "host": here()} | values
 
     def by_id(self, doc_id: str) -> str | None:
-        row = self._conn.first(BY_ID, self._given(doc_id=text(doc_id)))
+        row = self._conn.first(BY_ID, self._parameters(doc_id=text(doc_id)))
         if row:
             return str(row[0])
         return None
 
     def by_path(self, *paths: str) -> str | None:
-        row = self._conn.first(BY_PATH, self._given(paths=list(map(to_column, paths))))
+        row = self._conn.first(BY_PATH, self._parameters(paths=list(map(to_column, paths))))
         if row:
             return str(row[0])
         return None
 
     def by_tail(self, tail: str) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.all(BY_TAIL, self._given(tail=text(tail)))]
+        return [doc_id for (doc_id,) in self._conn.all(BY_TAIL, self._parameters(tail=text(tail)))]
 
     def ids(self) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.all(ALL_IDS, self._given())]
+        return [doc_id for (doc_id,) in self._conn.all(ALL_IDS, self._parameters())]
 
     def document(self, doc_id: str) -> DocumentRow:
-        row = self._conn.one(DOCUMENT, self._given(doc_id=text(doc_id)))
+        row = self._conn.one(DOCUMENT, self._parameters(doc_id=text(doc_id)))
         path, content_hash, content, collection, date, host, number, written = row
         pages = json.loads(written or "[]")
         if path is not None and host != here():
@@ -155,7 +155,7 @@ class Catalog:
         )
 
     def outline(self, doc_id: str) -> dict[str, Any]:
-        metadata, is_file, number = self._conn.one(METADATA, self._given(doc_id=text(doc_id)))
+        metadata, is_file, number = self._conn.one(METADATA, self._parameters(doc_id=text(doc_id)))
         return {
             "metadata": json.loads(metadata),
             "is_file": is_file,
@@ -168,7 +168,7 @@ class Catalog:
     def metadata_like(self, pattern: str, filters: Filters | None = None) -> Iterable[str]:
         where, given = self._condition(filters)
         statement = METADATA_LIKE.format(condition=where)
-        rows = self._conn.all(statement, self._given(pattern=text(pattern), **given))
+        rows = self._conn.all(statement, self._parameters(pattern=text(pattern), **given))
         return (metadata for (metadata,) in rows)
 
     def metadata_keys(self) -> list[tuple[str, int]]:
@@ -178,7 +178,7 @@ class Catalog:
         return {
             "collections": self._dicts(COLLECTIONS),
             "months": self._dicts(MONTHS),
-            "undated": self._conn.one(UNDATED, self._given())[0],
+            "undated": self._conn.one(UNDATED, self._parameters())[0],
             "tags": [
                 {"tag": tag, "documents": count}
                 for tag, count in Links(self._conn, self._space).tags()[:MOST_TAGS]
@@ -198,11 +198,11 @@ class Catalog:
         else:
             order = BY_DATE
         found = self._listed(where, order, limit=limit, **given)
-        return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
+        return self._conn.one(TOTAL.format(condition=where), self._parameters(**given))[0], found
 
     def has_any(self, filters: Filters) -> bool:
         where, given = self._condition(filters)
-        return bool(self._conn.one(ANY.format(condition=where), self._given(**given))[0])
+        return bool(self._conn.one(ANY.format(condition=where), self._parameters(**given))[0])
 
     def _condition(self, filters: Filters | None) -> tuple[str, dict[str, Any]]:
         return condition(self._conn, self._space, filters) if filters else ("true", {})
@@ -216,16 +216,16 @@ class Catalog:
         ]
 
     def _dicts(self, statement: str, **given: Any) -> list[dict[str, Any]]:
-        return self._conn.dicts(statement, self._given(**given))
+        return self._conn.dicts(statement, self._parameters(**given))
 
     def names(self) -> list[tuple[str, str | None, bool]]:
         return [
             (doc_id, collection, is_file)
-            for doc_id, collection, is_file in self._conn.all(NAMES, self._given())
+            for doc_id, collection, is_file in self._conn.all(NAMES, self._parameters())
         ]
 
     def source_files(self) -> list[SourceFile]:
-        rows = self._conn.all(SOURCE_FILES, self._given())
+        rows = self._conn.all(SOURCE_FILES, self._parameters())
         return [
             SourceFile._make((row[0], str(from_column(row[1])), *row[2:6], from_column(row[6])))
             for row in rows
@@ -281,7 +281,7 @@ class Checks:
     """Implements `protocol.Checks`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._given = conn, {"space": space}
+        self._conn, self._parameters = conn, {"space": space}
 
     def engine(self) -> tuple[str, str]:
         server, vector = self._conn.one(VERSIONS)
@@ -293,26 +293,26 @@ class Checks:
         ]
 
     def keyword_index(self) -> tuple[bool | None, str]:
-        wrong = self._conn.one(FREQUENCIES, self._given)[0]
+        wrong = self._conn.one(FREQUENCIES, self._parameters)[0]
         if wrong:
-            return False, f"{wrong} terms have another frequency than postings"
-        if self._conn.one(TOTALS, self._given)[0]:
-            return False, "the number of chunks or of their tokens is not what it should be"
+            return False, f"{wrong} terms have a frequency that does not match their postings"
+        if self._conn.one(TOTALS, self._parameters)[0]:
+            return False, "the stored number of chunks or of their tokens is wrong"
         return True, "terms, postings and totals agree"
 
     def keyword_index_differences(self) -> tuple[int, int]:
-        return self._conn.one(NOT_INDEXED, self._given)[0], self._conn.one(NOT_STORED, self._given)[
-            0
-        ]
+        return self._conn.one(NOT_INDEXED, self._parameters)[0], self._conn.one(
+            NOT_STORED, self._parameters
+        )[0]
 
     def without_document(self) -> list[str]:
-        return []  # the server keeps chunks and documents together
+        return []  # foreign keys rule this out
 
     def miscounted(self) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.all(MISCOUNTED, self._given)]
+        return [doc_id for (doc_id,) in self._conn.all(MISCOUNTED, self._parameters)]
 
     def vectors(self, *, thorough: bool) -> list[str]:
-        row = self._conn.first(DIMS, self._given)
+        row = self._conn.first(DIMS, self._parameters)
         if row is None:
             return []
         dims, problems = row[0], []
@@ -320,15 +320,13 @@ class Checks:
             dims <= MOST_DIMS
             and not self._conn.one(IS_INDEXED, {"name": INDEX.format(dims=dims)})[0]
         ):
-            count = self._conn.one(MANY, self._given)[0]
+            count = self._conn.one(MANY, self._parameters)[0]
             if count > WORTH_AN_INDEX:
                 problems.append(f"{count} embeddings have no HNSW index")
         if thorough:
-            for id, length in self._conn.all(ODD, self._given | {"dims": dims, "unit": UNIT}):
-                what = "length, which is not finite"
+            for id, length in self._conn.all(ODD, self._parameters | {"dims": dims, "unit": UNIT}):
+                what = "its length is not finite"
                 if isfinite(length):
-                    what = "length than 1"
-                problems.append(
-                    f"chunk {id} has an embedding of another dimension, or of another {what}"
-                )
+                    what = "its length is not 1"
+                problems.append(f"chunk {id} has an embedding of another dimension, or {what}")
         return problems

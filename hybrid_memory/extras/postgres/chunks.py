@@ -1,4 +1,4 @@
-"""Read what a search needs of chunks and their documents; read and write names, links and tags."""
+"""Read chunks and their documents for a search; read and write names, links and tags."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ...storage.rows import ChunkRow, Neighbour
 from .connection import Connection, from_column, here, text
 
-# The space is in every condition, so that of tables that are divided by it one partition is read.
+# Every condition has the space, so that only one partition is read if tables are partitioned by it.
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content
 from   chunks c join documents d on d.space = c.space and d.number = c.document
@@ -72,7 +72,7 @@ COUNT = "select count(*) from chunks where space = %(space)s"
 
 
 def in_order(conn: Connection, space: int, ids: Collection[int]) -> list[int]:
-    """Return these chunks in the order of their documents' ids, and of their places in them."""
+    """These chunks, ordered by document id, and by their place in the document."""
     return [id for (id,) in conn.all(IN_ORDER, {"space": space, "ids": list(ids)})]
 
 
@@ -82,17 +82,17 @@ class Chunks:
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space = conn, space
 
-    def _of(self, ids: Iterable[int]) -> dict[str, Any]:
+    def _with_ids(self, ids: Iterable[int]) -> dict[str, Any]:
         return {"space": self._space, "ids": list(ids)}
 
     def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
-        return [(id, *row) for id, *row in self._conn.all(CANDIDATES, self._of(ids))]
+        return [(id, *row) for id, *row in self._conn.all(CANDIDATES, self._with_ids(ids))]
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        return dict(self._conn.all(LEADS, self._of(ids) | {"count": count}))
+        return dict(self._conn.all(LEADS, self._with_ids(ids) | {"count": count}))
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        rows = self._conn.all(CHUNK_ROWS, self._of(ids) | {"host": here()})
+        rows = self._conn.all(CHUNK_ROWS, self._with_ids(ids) | {"host": here()})
         return {
             row[0]: ChunkRow._make(
                 (
@@ -107,7 +107,7 @@ class Chunks:
         }
 
     def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        rows = self._conn.all(PLACES, self._of(ids))
+        rows = self._conn.all(PLACES, self._with_ids(ids))
         return {
             id: (doc_id, start, end, json.loads(pages or "[]"))
             for id, doc_id, start, end, pages in rows
@@ -118,10 +118,10 @@ class Chunks:
         return [id for (id,) in self._conn.all(AT, parameters)]
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        return dict(self._conn.all(DATES, self._of(ids)))
+        return dict(self._conn.all(DATES, self._with_ids(ids)))
 
     def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        rows = self._conn.all(DECLARING, self._of(ids))
+        rows = self._conn.all(DECLARING, self._with_ids(ids))
         return {id: json.loads(metadata) for id, metadata in rows}
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
@@ -136,12 +136,11 @@ class Chunks:
 
 
 def text_of_chunks(conn: Connection, number: int) -> str:
-    """A document as far as its chunks have it, each of their lines in its place."""
+    """The text of a document, as far as its chunks have it, with each line in its place."""
     lines: dict[int, str] = {}
     for content, start, end in conn.all(TEXT, {"number": number}):
-        own = content.split("\n")[
-            -(end - start + 1) :
-        ]  # a table's header may be repeated before them
+        # A table's header may be repeated before the chunk's own lines
+        own = content.split("\n")[-(end - start + 1) :]
         for at, line in enumerate(own, start):
             if len(line) > len(lines.get(at, "")):
                 lines[at] = line
@@ -163,7 +162,7 @@ order by d.doc_id, l.line, l.place
 """
 OF = f"l.{OF_DOCUMENT}"
 TO = f"(md5(l.key), l.key) in (select md5(key), key from names where {OF_DOCUMENT} and kind <> 'title')"
-# A link with a path may be broken although there is a document of the name.
+# A link with a path may be broken even if a document has its name.
 MAYBE_BROKEN = """
 (position('/' in l.target) > 0
  or not exists (select from names n where n.space = l.space and n.key = l.key and n.kind <> 'title'))
@@ -187,13 +186,13 @@ class Links(LinkReader):
     def _links(self, condition: str, doc_id: str = "") -> list[LinkColumns]:
         return self._all(LINKS.format(condition=condition), doc_id=text(doc_id))
 
-    def _tagged(self) -> list[tuple[str, Any]]:
+    def _tags_with_documents(self) -> list[tuple[str, Any]]:
         return self._all(TAGS)
 
     def _tags_of(self, doc_id: str) -> list[str]:
         return [tag for (tag,) in self._all(TAGS_OF, doc_id=text(doc_id))]
 
-    def _having(self, key: str) -> list[tuple[Any, ...]]:
+    def _names_with(self, key: str) -> list[tuple[Any, ...]]:
         return self._all(NAMED, key=text(key))
 
     def _all(self, statement: str, **values: str) -> list[Any]:
@@ -226,8 +225,8 @@ from   unnest(%(document)s::bigint[], %(tag)s::text[]) new
 def put_links(
     conn: Connection, space: int, documents: Iterable[tuple[int, Mapping[str, Any], DocumentLinks]]
 ) -> None:
-    """Write the names, links and tags of documents in place of those that they have, from their
-    numbers, rows, and what their texts have.
+    """Replace the names, links and tags of documents, from their numbers, their rows, and the links
+    in their texts.
     """
     names: list[tuple[Any, ...]] = []
     links: list[tuple[Any, ...]] = []
@@ -236,7 +235,7 @@ def put_links(
     for number, row, found in documents:
         numbers.append(number)
         doc_id, metadata = text(row["doc_id"]), row["metadata"]
-        named = [(FILE, doc_id.rpartition("/")[2]), *called(metadata, found)]
+        named = [(FILE, doc_id.rpartition("/")[2]), *titles_and_aliases(metadata, found)]
         names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
         for place, (line, target, kind) in enumerate(found.links, 1):
             links.append(
@@ -260,7 +259,7 @@ def put_links(
             )
 
 
-def called(metadata: str, found: DocumentLinks) -> Iterator[tuple[str, str]]:
+def titles_and_aliases(metadata: str, found: DocumentLinks) -> Iterator[tuple[str, str]]:
     """Yield the aliases and titles of a document, each with its kind."""
     for name in aliases(json.loads(metadata)):
         yield ALIAS, text(name)

@@ -1,8 +1,8 @@
-"""A connection to PostgreSQL: opened with what libpq takes, opened again when it was lost, its
-errors told without a password. And values as they are sent: paths, texts, arrays.
+"""A connection to PostgreSQL. It takes any address that libpq takes, reopens itself when it is
+lost, and hides passwords in errors. Also the form in which values are sent: paths, texts, arrays.
 
-Documents and sources belong to a user of a machine, as a path means nothing on another one; this
-module names that owner.
+Documents and sources belong to a user of a machine, because a path has no meaning on another one;
+`here` is that owner.
 """
 
 import logging
@@ -47,7 +47,7 @@ def here() -> str:
 
 
 def to_column(path: str | bytes | None) -> bytes | None:
-    """A path as the file system has it."""
+    """A path as the file system's bytes."""
     if path is None:
         return None
     return os.fsencode(path)
@@ -61,13 +61,13 @@ def from_column(value: bytes | None) -> str | None:
 
 
 def text(value: str) -> str:
-    """The text as PostgreSQL can hold it: without NUL, and without unpaired surrogates."""
+    """The text without what PostgreSQL cannot store: NUL and unpaired surrogates."""
     return _encoded(value).decode()
 
 
 class Array(bytes):
-    """An array in the binary form of the server's. Long ones are made and read in a fraction of the
-    time that their text would take. The statement says of what type it is: `%(ids)s::bigint[]`.
+    """An array in the server's binary form. Long arrays are made and read in a fraction of the time
+    that their text form takes. The statement gives the type: `%(ids)s::bigint[]`.
     """
 
 
@@ -81,36 +81,36 @@ class _ArrayDumper(Dumper):
 psycopg.adapters.register_dumper(Array, _ArrayDumper)
 
 NO_NUL = "\ufffd".encode()
-BYTEA, BIGINT, INTEGER, TEXT, REAL = 17, 20, 23, 25, 700  # how the server numbers its types
-UNITS = 4  # bytes, of which all numbers have one or two
-# Of an array: dimensions, whether there may be nulls, type, elements, the first's number
+BYTEA, BIGINT, INTEGER, TEXT, REAL = 17, 20, 23, 25, 700  # the server's OIDs of these types
+UNIT = 4  # bytes; each number has one or two of these units
+# The header of an array: dimensions, whether it may have nulls, type, length, first index
 _HEADER = Struct(">iiIii")
 _LENGTH = Struct(">i")
 _NULL = _LENGTH.pack(-1)
 
 
 def integers(values: Iterable[int]) -> Array:
-    """Return an array of integers."""
+    """An array of integers of 32 bits."""
     return _numbers(INTEGER, "i", values)
 
 
 def bigints(values: Iterable[int]) -> Array:
-    """Return an array of integers of 64 bits."""
+    """An array of integers of 64 bits."""
     return _numbers(BIGINT, "q", values)
 
 
 def reals(values: Iterable[float]) -> Array:
-    """Return an array of numbers of 32 bits."""
+    """An array of floating-point numbers of 32 bits."""
     return _numbers(REAL, "f", values)
 
 
 def _numbers(type: int, code: str, values: Iterable[float]) -> Array:
-    """Return an array of numbers, before each of which stands its length."""
+    """An array of numbers, each preceded by its length."""
     numbers = array(code, values)
     if sys.byteorder == "little":
         numbers.byteswap()
     units = array("i", numbers.tobytes())
-    each = numbers.itemsize // UNITS
+    each = numbers.itemsize // UNIT
     written = array("i", _LENGTH.pack(numbers.itemsize)) * (len(numbers) * (1 + each))
     for place in range(each):
         written[place + 1 :: each + 1] = units[place::each]
@@ -118,12 +118,12 @@ def _numbers(type: int, code: str, values: Iterable[float]) -> Array:
 
 
 def texts(values: Iterable[str | None]) -> Array:
-    """Return an array of texts as PostgreSQL can hold them."""
+    """An array of texts, converted as by `text`."""
     return values_of(TEXT, (value if value is None else _encoded(value) for value in values))
 
 
 def _encoded(value: str) -> bytes:
-    """Return what `text` gives, in UTF-8."""
+    """The result of `text`, in UTF-8."""
     try:
         encoded = value.encode()
     except UnicodeEncodeError:
@@ -132,12 +132,12 @@ def _encoded(value: str) -> bytes:
 
 
 def byteas(values: Iterable[bytes | None]) -> Array:
-    """Return an array of bytes."""
+    """An array of byte strings."""
     return values_of(BYTEA, values)
 
 
 def values_of(type: int, values: Iterable[bytes | None]) -> Array:
-    """Return an array of values of the type, each in its binary form."""
+    """An array of values of this type, each in its binary form."""
     given = list(values)
     written = []
     for value in given:
@@ -148,21 +148,17 @@ def values_of(type: int, values: Iterable[bytes | None]) -> Array:
     return Array(_HEADER.pack(1, 1, type, len(given), 1) + b"".join(written))
 
 
-# "HMEM": the first half of the keys of our advisory locks; the second half is a space, 0 while
-# tables are made
+# "HMEM": the first half of the keys of our advisory locks; the second half is the space, or 0 to
+# create tables
 LOCK = 0x484D454D
 LOCK_TIMEOUT = 30.0  # seconds that one writer waits for another
-SILENCE = 1.0  # seconds after which it says so
-CONNECT_TIMEOUT = 10  # seconds, unless the address says otherwise
-RETRIES = (
-    0.1,
-    0.4,
-    1.5,
-    3.0,
-)  # seconds between two attempts to reach a server that was reached before
+SILENCE = 1.0  # seconds of waiting before it is reported
+CONNECT_TIMEOUT = 10  # seconds, unless set in the address
+# Seconds between two attempts to reach a server that was reached before
+RETRIES = (0.1, 0.4, 1.5, 3.0)
 
-# pgvector may be in any schema. Plans depend on how common the words of a query are; compiling one
-# takes longer than running it.
+# pgvector may be in any schema. Plans are not reused, because they depend on how common the words
+# of a query are, and not compiled, because that takes longer than running them.
 SESSION = """
 select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
        set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
@@ -173,48 +169,46 @@ from   (select) one left join pg_extension e on e.extname = 'vector'
        left join pg_namespace n on n.oid = e.extnamespace
        left join pg_class c on c.relname = 'chunks' and c.relnamespace = to_regnamespace('hybrid_memory')
 """
-LARGE = (
-    300_000  # passages: in the index of more, 400 candidates miss all of the nearest now and then
-)
+# Chunks: in the index of more, 400 candidates sometimes miss all of the nearest
+LARGE = 300_000
 
-# Foreign keys are checked by statements of the server's own, one for each row, whose plans it may
-# keep. Ours get new plans all the same: none is prepared in such a transaction.
+# The server checks foreign keys with its own statements, one for each row, and may reuse their
+# plans. Ours still get new plans, because none of them is prepared in such a transaction.
 WRITING = (
     "select set_config('lock_timeout', '0', true), set_config('plan_cache_mode', 'auto', true)"
 )
 
-# What libpq says of a keyword that it does not know; the name of one is no part of a password
+# libpq's message about an unknown keyword, whose name is not part of a password
 UNKNOWN_KEYWORD = re.compile('invalid (?:connection option|URI query parameter:) "([a-z_]{2,30})"')
 
 Parameters = Mapping[str, Any]
-OnWait = Callable[[str], None]  # is told what a writer waits for
+OnWait = Callable[[str], None]  # called with a line about what a writer waits for
 
 
-# Of a pipeline that an error has ended, psycopg tells that its end failed, too.
+# When an error ends a pipeline, psycopg would also log that closing it failed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
-def _sent(conn: "PGconn") -> "PQGen[None]":
-    """Wait until the whole of a statement has left: the server begins when it has all of it."""
+def _send_all(conn: "PGconn") -> "PQGen[None]":
+    """Wait until the whole statement is sent: the server starts when it has received all of it."""
     while conn.flush():
         yield Wait.W
 
 
 class Connection:
-    """Statements of one thread, in autocommit mode outside of `plain_transaction`. Errors come as
-    psycopg raises them.
+    """The connection of one thread, in autocommit mode outside of transactions. Errors are raised
+    as psycopg raises them.
     """
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
-        """Raises StoreError if the server cannot be reached or refuses."""
+        """Raises StoreError if the server cannot be reached or refuses the connection."""
         self._read_only = read_only
         self.address, self.name = address, public_name(address)
         self.lock_timeout = LOCK_TIMEOUT
-        self._first_rows: dict[Any, tuple[Any, ...] | None] | None = (
-            None  # of statements in a snapshot
-        )
-        self._writes = False  # only where writes are taken
-        self._prepare: bool | None = None  # statements that come often
+        # The first rows of statements in a snapshot
+        self._first_rows: dict[Any, tuple[Any, ...] | None] | None = None
+        self._writes = False  # whether only a server that accepts writes will do
+        self._prepare: bool | None = None  # None: prepare statements that are frequent
         self._open = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
@@ -232,18 +226,18 @@ class Connection:
             self._set_up(opened)
         except psycopg.Error as error:
             raise StoreError(
-                f"cannot open {self.name}: {self.told(error)}"
+                f"cannot open {self.name}: {self.public_message(error)}"
             ) from None  # the cause may show the password
         return opened
 
     @property
     def is_standby(self) -> bool:
-        """Whether the server follows another one, and takes no writes."""
+        """Whether the server is a standby, which accepts no writes."""
         return self._open.info.parameter_status("in_hot_standby") == "on"
 
     def to_primary(self) -> None:
-        """Go on with the server that takes writes, if this one does not. What is read afterwards has what
-        was written.
+        """Switch to the server that accepts writes, if this one does not. Later reads see what was
+        written.
 
         Raises StoreError if the address leads to no such server.
         """
@@ -255,32 +249,32 @@ class Connection:
         except StoreError as error:
             self._writes = False
             raise StoreError(
-                f"{self.name} is a standby, which takes no writes ({error}); "
-                "name the primary in the address, too: postgresql://USER@STANDBY,PRIMARY/DATABASE"
+                f"{self.name} is a standby, which accepts no writes ({error}); "
+                "add the primary to the address: postgresql://USER@STANDBY,PRIMARY/DATABASE"
                 "?target_session_attrs=prefer-standby"
             ) from None
         self._open.close()
         self._open = opened
 
     def prepare_session(self) -> None:
-        """Look up where the tables and pgvector are, which may be new."""
+        """Look up the schemas of the tables and of pgvector, which may be new."""
         self._set_up(self._open)
 
     def _set_up(self, opened: "psycopg.Connection[tuple[Any, ...]]") -> None:
         opened.execute(SESSION, {"read_only": self._read_only, "large": LARGE})
 
     def interrupt(self) -> None:
-        """End the statement that another thread is running, which fails there."""
+        """Cancel the statement that another thread is running; it fails there."""
         self._open.cancel()
 
     @property
     def is_lost(self) -> bool:
-        """Whether the server has ended the connection, as far as is known."""
+        """Whether the connection is known to be lost."""
         return bool(self._open.closed or self._open.broken)
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open, even if an error has made it useless."""
+        """Whether a transaction is open, even if an error has made it unusable."""
         return self._open.info.transaction_status in (
             TransactionStatus.INTRANS,
             TransactionStatus.INERROR,
@@ -290,15 +284,15 @@ class Connection:
     def execute(
         self, statement: str, parameters: Parameters | None = None
     ) -> "psycopg.Cursor[tuple[Any, ...]]":
-        """Run a statement. Outside of a transaction, a connection that was lost is opened again,
-        and the statement run anew.
+        """Run a statement. Outside of a transaction, a lost connection is reopened, and the
+        statement run again.
         """
         if not self.in_transaction:
             self._reopen_if_lost()
         begun = self.in_transaction
         try:
             cursor = self._open.execute(statement, parameters, prepare=self._prepare)
-            self._open.wait(_sent(self._open.pgconn))
+            self._open.wait(_send_all(self._open.pgconn))
             return cursor
         except psycopg.OperationalError:
             if begun or not self.is_lost:
@@ -307,20 +301,22 @@ class Connection:
         return self._open.execute(statement, parameters)
 
     def all(self, statement: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
-        """The rows of a statement."""
+        """All rows of a statement."""
         return self.execute(statement, parameters).fetchall()
 
     def one(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...]:
-        """The row of a statement that gives one."""
+        """The row of a statement that returns exactly one."""
         [row] = self.all(statement, parameters)
         return row
 
     def first(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
-        """The first row of a statement, if it gives any."""
+        """The first row of a statement, or None."""
         return self.execute(statement, parameters).fetchone()
 
     def once(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
-        """The same. In a snapshot, where the row stays what it is, the server is asked once."""
+        """`first`, but within a snapshot, where the row cannot change, the server is asked only
+        once.
+        """
         rows = self._first_rows
         if rows is None:
             return self.execute(statement, parameters).fetchone()
@@ -330,21 +326,21 @@ class Connection:
         return rows[key]
 
     def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
-        """The rows of a statement by the names of their columns."""
+        """All rows of a statement as dicts, by column name."""
         cursor = self.execute(statement, parameters)
         rows = cursor.fetchall()
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def many(self, statement: str, rows: list[dict[str, Any]]) -> None:
-        """Run a statement for each of these rows."""
+        """Run a statement once for each row."""
         if rows:
             with self._open.cursor() as cursor:
                 cursor.executemany(statement, rows)
 
     def _reopen_if_lost(self) -> None:
-        """Open the connection again, with patience, as a server that starts anew takes some
-        seconds.
+        """Reopen a lost connection. This tries several times, because a restart of the server takes
+        some seconds.
         """
         for pause in (*RETRIES, None):
             if not self.is_lost:
@@ -358,20 +354,20 @@ class Connection:
 
     @contextmanager
     def plain_transaction(self, begin: str = "begin") -> Iterator[None]:
-        """What is inside is committed, or undone if it raises."""
+        """Commit what is done inside, or undo it if an error is raised."""
         self.execute(begin)
         try:
             yield
             self.execute("commit")
         except BaseException:
-            with suppress(Exception):  # a lost connection has undone it
+            with suppress(Exception):  # losing the connection has undone it
                 if self.in_transaction:
                     self._open.rollback()
             raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is inside sees one state of the database."""
+        """Show one state of the database to all statements inside."""
         with self.plain_transaction("begin isolation level repeatable read read only"):
             self._first_rows = {}
             try:
@@ -381,11 +377,11 @@ class Connection:
 
     @contextmanager
     def write_transaction(self, space: int, on_wait: OnWait) -> Iterator[None]:
-        """The only transaction that writes to the space. `on_wait` is called if others do so for
-        longer than SILENCE seconds.
+        """The only transaction that writes to the space. `on_wait` is called if it has to wait for
+        others for longer than SILENCE seconds.
 
-        The server works on a statement while this process prepares the next one: only rows that are
-        fetched are waited for. An error of a statement comes with the next rows, or in the end.
+        The server runs a statement while this process prepares the next one; only fetching rows
+        waits. The error of a statement is raised when rows are fetched next, or at the end.
         """
         self.to_primary()
         seconds = min(SILENCE, self.lock_timeout)
@@ -423,7 +419,7 @@ class Connection:
             raise
 
     def failure(self, error: "psycopg.Error", what: str) -> StoreError | None:
-        """What the server says about itself, its disk or a role's rights, with the way out; None
+        """Explain an error about the server, its disk or the rights of a role, with a way out; None
         for a bug in this program.
         """
         if isinstance(error, errors.LockNotAvailable):
@@ -432,18 +428,18 @@ class Connection:
             )
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return StoreError(
-                f"{what} {self.name}: {self.told(error)}; "
+                f"{what} {self.name}: {self.public_message(error)}; "
                 "docs/postgres.md has the SQL that lets a role do this"
             )
         if isinstance(error, errors.OperationalError) and (self.is_lost or error.sqlstate is None):
             return ConnectionLostError(
-                f"the connection to {self.name} was lost: {self.told(error)}"
+                f"the connection to {self.name} was lost: {self.public_message(error)}"
             )
         if isinstance(error, errors.OperationalError):  # no disk, no memory, shutting down
-            return StoreError(f"{what} {self.name}: {self.told(error)}")
+            return StoreError(f"{what} {self.name}: {self.public_message(error)}")
         return None
 
-    def told(self, error: "psycopg.Error") -> str:
+    def public_message(self, error: "psycopg.Error") -> str:
         """The first line of an error, without the password of the address."""
         line = (error.diag.message_primary or str(error)).strip().partition("\n")[0]
         try:
@@ -452,8 +448,8 @@ class Connection:
             unknown = UNKNOWN_KEYWORD.match(line)
             problem = "it cannot be read"
             if unknown:
-                problem = f"it has no keyword {unknown[1]!r}"
-            return f"the address is wrong: {problem}; it is written postgresql://USER@HOST/DATABASE"
+                problem = f"there is no keyword {unknown[1]!r}"
+            return f"the address is wrong: {problem}; it should look like postgresql://USER@HOST/DATABASE"
         for key in ("password", "sslpassword"):
             if given.get(key):
                 line = line.replace(str(given[key]), "***")

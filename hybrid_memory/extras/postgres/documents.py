@@ -1,7 +1,6 @@
-"""Write documents and chunks over all tables.
+"""Write documents and chunks to all tables. Every method that writes needs a transaction.
 
-Every method that writes needs a transaction. Of a document that grows at its end, such as a
-transcript, only what was added is written.
+If a document grows at its end, such as a transcript, only the new part is written.
 """
 
 import json
@@ -18,7 +17,7 @@ from ...documents.terms import Terms, terms
 from ...storage.rows import Vectors
 from ...storage.source import StoredDocument, Whole, is_in, whole
 from ...storage.vector import encode_embedding
-from .chunks import Links, called, put_links, text_of_chunks
+from .chunks import Links, put_links, text_of_chunks, titles_and_aliases
 from .connection import (
     LOCK,
     Array,
@@ -37,16 +36,16 @@ from .postings import Postings
 
 
 def _terms(prepared: Prepared) -> list[Terms]:
-    """Return what goes into the keyword index of each chunk of a document."""
+    """The terms of each chunk of a document for the keyword index."""
     if prepared.terms is not None:
         return prepared.terms
     row = prepared.row
-    names = [name for _, name in called(row["metadata"], prepared.links)]
+    names = [name for _, name in titles_and_aliases(row["metadata"], prepared.links)]
     written = texts_in(prepared.chunks)
     return list(terms(row["doc_id"], row["collection"], row["metadata"], written, names))
 
 
-# What is stored, compared with the chunks as they are now.
+# The stored chunks of a growing document, to compare with its current ones.
 CHUNKS_NOW = """
 select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date
 from   chunks c join documents d on d.space = c.space and d.number = c.document
@@ -62,8 +61,8 @@ KEPT = """
 select count(*), max(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s
 """
-# The first chunk, which the keyword index also finds by the metadata, if these change while it stays.
-TELLING_FIRST = """
+# The first chunk is also indexed by the metadata: its id, if it stays and the metadata change.
+FIRST_IF_METADATA_CHANGED = """
 select min(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s and d.metadata <> %(metadata)s
 """
@@ -72,7 +71,7 @@ BATCH = 500  # chunks of a growing document in memory
 
 class GrowingDocument:
     """Implements `protocol.GrowingDocument`. New chunks are spooled into a temporary file, so that
-    memory does not grow.
+    the size of the document does not matter to memory.
     """
 
     def __init__(
@@ -91,10 +90,8 @@ class GrowingDocument:
             documents,
         )
         self._id: dict[str, Any] = {"space": space, "doc_id": text(doc_id)}
-        self._kept, self._last = (
-            0,
-            0,
-        )  # how many chunks stay as they are, and the chunks.id of the last of them
+        # The number of chunks that stay as they are, and the chunks.id of the last of them
+        self._kept, self._last = 0, 0
         self._new = 0
         self._spool = TemporaryFile()  # noqa: SIM115  # `close` closes it
 
@@ -134,7 +131,9 @@ class GrowingDocument:
             return None
         ids = [id for (id,) in self._conn.all(AFTER, given)]
         self._embeddings.keep(ids)
-        [first] = self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})
+        [first] = self._conn.one(
+            FIRST_IF_METADATA_CHANGED, given | {"metadata": text(row["metadata"])}
+        )
         if first is not None:
             self._postings.take_out(first)
         self._documents.remove_chunks(ids)
@@ -143,15 +142,21 @@ class GrowingDocument:
         if first is not None:
             self._postings.add_again([first])
         if self._kept:
-            called = None
+            names = None
         else:
-            called = self._postings.called(number)
+            names = self._postings.titles_and_aliases(number)
         for some in self._spooled(BATCH):
-            found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)
+            found = terms(
+                row["doc_id"],
+                row["collection"],
+                row["metadata"],
+                texts_in(some),
+                names,
+            )
             new = self._documents.new_ids(len(some))
             self._documents.put_chunks(new, [number] * len(some), some, {})
             self._documents.index(new, found, some)
-            called = None
+            names = None
         self._embeddings.restore()
         return self._new
 
@@ -176,9 +181,19 @@ set source_path = excluded.source_path, host = excluded.host, file_mtime = exclu
 returning doc_id, number
 """
 DOCUMENT_COLUMNS = (
-    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date",
-    "metadata", "content", "chunking", "chunk_count",
-)  # fmt: skip
+    "doc_id",
+    "source_path",
+    "host",
+    "file_mtime",
+    "file_size",
+    "content_hash",
+    "collection",
+    "date",
+    "metadata",
+    "content",
+    "chunking",
+    "chunk_count",
+)
 PUT_EXTRACT = """
 insert into extracts (document, space, pages, content) values (%(number)s, %(space)s, %(pages)s, %(content)s)
 """
@@ -195,7 +210,7 @@ from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[]
        row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
             embedding, truncated, place)
 """
-# Others take ids, too, for other spaces: the lock keeps those of a document together.
+# Writers to other spaces take ids, too; the lock keeps the ids of a document together.
 TAKE_IDS = """
 select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1),
        pg_advisory_unlock(%(lock)s, -1)
@@ -211,7 +226,8 @@ COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
     "date": texts,
 }
 
-# What `first_chunks` compares: may_stay is false where the model refused the text, and is asked anew.
+# What `unchanged_start` compares. may_stay is false if the model refused the text and is asked
+# again.
 CHUNKS_BEFORE = """
 select c.document, c.id, c.content_hash, c.embedding is not null as embedded, not c.unembeddable as may_stay,
        c.chunk_id, c.heading, c.heading_path, c.start_line, c.end_line, c.date, w.written[1:3]
@@ -317,7 +333,7 @@ class Documents:
         encoded = [
             each | {"embedding": encode_embedding(each["embedding"] or ())} for each in chunks
         ]
-        return whole(row, encoded, Links(self._conn, self._space).found(doc_id))
+        return whole(row, encoded, Links(self._conn, self._space).links_to_copy(doc_id))
 
     def texts_cut_otherwise(self, chunking: str) -> list[str]:
         given = {"space": self._space, "chunking": chunking}
@@ -335,7 +351,7 @@ class Documents:
         self._conn.execute(SET_INDEXED_AT, given | {"indexed_at": indexed_at})
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`; documents of different ids are written together."""
+        """As in `protocol.Documents`. Documents with different ids are written together."""
         together: dict[str, Prepared] = {}
         for prepared in documents:
             doc_id = text(prepared.row["doc_id"])
@@ -362,7 +378,7 @@ class Documents:
         for number, prepared in zip(numbers, documents, strict=True):
             before = stored[number]
             of_document = _terms(prepared)
-            kept = first_chunks(before, prepared.chunks, of_document, known, new_vectors)
+            kept = unchanged_start(before, prepared.chunks, of_document, known, new_vectors)
             gone += [chunk.id for chunk in before[kept:]]
             leaving += [
                 chunk.id
@@ -384,7 +400,7 @@ class Documents:
         self.index(ids, found, chunks)
 
     def put_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Write the rows of documents, and their extracts. Gives their numbers."""
+        """Write the rows of documents, and their extracts. Returns their numbers."""
         written = [_columns(row) for row in rows]
         values: dict[str, Any] = {
             column: [row[column] for row in written] for column in DOCUMENT_COLUMNS
@@ -407,7 +423,7 @@ class Documents:
         return numbers
 
     def new_ids(self, count: int) -> Sequence[int]:
-        """Return ids for so many chunks, which nothing else gets."""
+        """Reserve consecutive ids for `count` chunks."""
         if not count:
             return ()
         last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": count})[1]
@@ -420,15 +436,15 @@ class Documents:
         chunks: Sequence[Mapping[str, Any]],
         vectors: Vectors,
     ) -> None:
-        """Write chunks, with ids that follow on each other, of the documents that have these numbers,
-        behind those that they have.
+        """Write chunks with consecutive ids, after the chunks that the documents with these numbers
+        have.
 
-        `vectors` are the embeddings that are known of their texts, by content hash.
+        `vectors` are the known embeddings of their texts, by content hash.
         """
         if not ids:
             return
         of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
-        embeddings, embedded = self._embeddings.sent([data for data, _ in of_chunks])
+        embeddings, embedded = self._embeddings.as_array([data for data, _ in of_chunks])
         values: dict[str, Any] = {
             column: made(chunk[column] for chunk in chunks) for column, made in COLUMNS.items()
         }
@@ -438,12 +454,12 @@ class Documents:
             "truncated": integers(cut for _, cut in of_chunks),
         }
         self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
-        self._embeddings.put_in(embedded)
+        self._embeddings.index_after_put(embedded)
 
     def index(
         self, ids: Sequence[int], found: Iterable[Terms], chunks: Iterable[Mapping[str, Any]]
     ) -> None:
-        """Take chunks into the keyword index."""
+        """Add chunks to the keyword index."""
         contents = (text(chunk["content"]) for chunk in chunks)
         self._postings.add(zip(ids, found, contents, strict=True))
 
@@ -462,8 +478,8 @@ class Documents:
             self._conn.execute(DELETE_CHUNKS, {"space": self._space, "ids": list(ids)})
 
     def purge(self) -> None:
-        """Nothing to do: removed rows are gone from the index at once, and from the disk with the
-        server's next vacuum.
+        """Nothing to do: removed rows leave the index at once, and the disk with the server's next
+        vacuum.
         """
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
@@ -479,7 +495,7 @@ class Documents:
 
 
 class StoredChunk(NamedTuple):
-    """A chunk of CHUNKS_BEFORE."""
+    """A row of CHUNKS_BEFORE."""
 
     id: int
     content_hash: bytes
@@ -494,17 +510,17 @@ class StoredChunk(NamedTuple):
     indexed: list[str] | None  # heading, content and context
 
 
-def first_chunks(
+def unchanged_start(
     stored: Sequence[StoredChunk],
     chunks: Sequence[Mapping[str, Any]],
     found: Sequence[Terms],
     known: Vectors,
     new_vectors: Vectors,
 ) -> int:
-    """Return how many chunks at the beginning of a document can stay as they are stored: in every
-    column, in the index, and in the embedding that is known and not new.
+    """The number of chunks at the beginning of a document that can stay as they are stored: in
+    every column, in the index, and in the embedding, which must be known and not new.
 
-    Those behind the first change are written anew, as ids are in the order of the text.
+    Chunks after the first change are written again, because ids follow the order of the text.
     """
     count = 0
     for before, chunk, of_chunk in zip(stored, chunks, found, strict=False):
@@ -524,20 +540,20 @@ def first_chunks(
 
 
 def _cleaned(value: Any) -> Any:
-    """Return the value of a column as the server can hold it."""
+    """The value of a column without what the server cannot store."""
     if isinstance(value, str):
         return text(value)
     return value
 
 
 def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Heading path and text of each."""
+    """(heading path, text) of each chunk."""
     return ((chunk["heading_path"], chunk["content"]) for chunk in chunks)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row as the table holds it; a text without a file has its size beside it, so that a list
-    need not read the text.
+    """The row as the table stores it. A text without a file gets its size, so that lists need not
+    read the text.
     """
     if row["content"] is None:
         size = row["file_size"]
@@ -554,8 +570,8 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stored(row: tuple[Any, ...]) -> StoredDocument:
-    """The path of a file on another host begins with the name of that host, and so is that of no
-    file here.
+    """Make a StoredDocument. A path on another host gets the host's name in front, so that it does
+    not match any file here.
     """
     doc_id, path, mtime, size, content_hash, chunking, host = row
     name = from_column(path)

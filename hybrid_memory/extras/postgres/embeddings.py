@@ -1,7 +1,7 @@
-"""Read and write embeddings: the identity they share, those of chunks, and spare ones.
+"""Read and write embeddings: their common identity, those of chunks, and spare ones.
 
-Spare embeddings belong to no chunk: those of texts that left, and those of the next model. They are
-found by identity and content hash.
+Spare embeddings belong to no chunk: they are those of deleted texts and those of the next model, by
+identity and content hash.
 """
 
 import json
@@ -97,11 +97,11 @@ class SpareEmbeddings:
         self._conn = conn
         self._space = space
 
-    def _given(self, identity: Identity | None, **values: Any) -> dict[str, Any]:
+    def _parameters(self, identity: Identity | None, **values: Any) -> dict[str, Any]:
         return {"space": self._space, "model": _key(identity) if identity else None} | values
 
     def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
-        rows = self._conn.all(KNOWN_SPARE, self._given(identity, hashes=list(hashes)))
+        rows = self._conn.all(KNOWN_SPARE, self._parameters(identity, hashes=list(hashes)))
         return {
             bytes(content_hash): (encode_embedding(vector), cut)
             for content_hash, vector, cut in rows
@@ -109,15 +109,15 @@ class SpareEmbeddings:
 
     def keep(self, identity: Identity, ids: Iterable[int]) -> None:
         if wanted := list(ids):
-            self._conn.execute(KEEP, self._given(identity, ids=wanted))
+            self._conn.execute(KEEP, self._parameters(identity, ids=wanted))
 
     def restore(self, identity: Identity) -> None:
-        """Give chunks that have no embedding that of their text."""
-        self._conn.execute(RESTORE, self._given(identity))
+        """Give chunks without an embedding the one of their text."""
+        self._conn.execute(RESTORE, self._parameters(identity))
 
     def put(self, identity: Identity, vectors: Vectors) -> None:
         rows = [
-            self._given(
+            self._parameters(
                 identity,
                 hash=content_hash,
                 embedding=list(unit(decode_embedding(data)) or ()) or None,
@@ -128,34 +128,36 @@ class SpareEmbeddings:
         self._conn.many(PUT_SPARE, rows)
 
     def drop_unused(self) -> None:
-        self._conn.execute(DROP_UNUSED, self._given(None))
+        self._conn.execute(DROP_UNUSED, self._parameters(None))
 
     def trim(self, identity: Identity, megabytes: float, days: float) -> None:
         growing = self.next_identity()
         kept = None
         if growing:
             kept = _key(growing)
-        self._conn.execute(DROP_USED, self._given(identity))
-        self._conn.execute(DROP_OLD, self._given(None, kept=kept, days=days))
-        self._conn.execute(DROP_BEYOND, self._given(None, kept=kept, room=megabytes * 1_000_000))
+        self._conn.execute(DROP_USED, self._parameters(identity))
+        self._conn.execute(DROP_OLD, self._parameters(None, kept=kept, days=days))
+        self._conn.execute(
+            DROP_BEYOND, self._parameters(None, kept=kept, room=megabytes * 1_000_000)
+        )
 
     def next_identity(self) -> Identity | None:
-        row = self._conn.once(NEXT, self._given(None))
+        row = self._conn.once(NEXT, self._parameters(None))
         return json.loads(row[0]) if row else None
 
     def begin_next(self, identity: Identity) -> None:
         self.drop_next()
-        self._conn.execute(SET_NEXT, self._given(None, value=json.dumps(identity)))
+        self._conn.execute(SET_NEXT, self._parameters(None, value=json.dumps(identity)))
 
     def drop_next(self) -> None:
         identity = self.next_identity()
         if identity and "anew" in identity:  # no later set has this identity
-            self._conn.execute(DROP_MODEL, self._given(identity))
-        self._conn.execute(FORGET_NEXT, self._given(None))
+            self._conn.execute(DROP_MODEL, self._parameters(identity))
+        self._conn.execute(FORGET_NEXT, self._parameters(None))
 
     def lacking(self, identity: Identity, before: int, batch: int) -> list[Pending]:
         rows = self._conn.all(
-            LACKING, self._given(identity, before=before, batch=None if batch < 0 else batch)
+            LACKING, self._parameters(identity, before=before, batch=None if batch < 0 else batch)
         )
         return [
             Pending(id, bytes(content_hash), embedded_text(path, content))
@@ -163,13 +165,13 @@ class SpareEmbeddings:
         ]
 
     def count_lacking(self, identity: Identity) -> int:
-        return int(self._conn.one(COUNT_LACKING, self._given(identity))[0])
+        return int(self._conn.one(COUNT_LACKING, self._parameters(identity))[0])
 
     def take_over(self, identity: Identity) -> None:
-        """Give every chunk its embedding of this set."""
-        self._conn.execute(TAKE_OVER, self._given(identity))
-        self._conn.execute(DROP_MODEL, self._given(identity))
-        self._conn.execute(FORGET_NEXT, self._given(None))
+        """Give every chunk the embedding of its text in this set."""
+        self._conn.execute(TAKE_OVER, self._parameters(identity))
+        self._conn.execute(DROP_MODEL, self._parameters(identity))
+        self._conn.execute(FORGET_NEXT, self._parameters(None))
 
 
 def _key(identity: Identity) -> bytes:
@@ -217,8 +219,7 @@ where  c.space = %(space)s and c.id = new.id
 """
 
 
-# Embeddings that are written at once: more are coming, and an index is made faster when all are
-# there
+# Embeddings in a large batch: more will come, and an index is built faster when all are there
 MANY = 1000
 
 
@@ -229,7 +230,7 @@ class Embeddings:
         self._conn = conn
         self._space = space
 
-    def _of(self, ids: Sequence[int]) -> dict[str, Any]:
+    def _with_ids(self, ids: Sequence[int]) -> dict[str, Any]:
         return {"space": self._space, "ids": list(ids)}
 
     def identity(self) -> Identity | None:
@@ -261,7 +262,7 @@ class Embeddings:
         ]
 
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        rows = self._conn.all(STILL_PENDING, self._of([chunk.id for chunk in batch]))
+        rows = self._conn.all(STILL_PENDING, self._with_ids([chunk.id for chunk in batch]))
         left = {(id, bytes(content_hash)) for id, content_hash in rows}
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
 
@@ -270,34 +271,34 @@ class Embeddings:
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         given = list(rows)
-        embeddings = self._written([embedding for _, embedding, _ in given])
+        embeddings = self._encode([embedding for _, embedding, _ in given])
         if refused := [id for (id, *_), each in zip(given, embeddings, strict=True) if not each]:
-            self._conn.execute(CLEAR, self._of(refused))
+            self._conn.execute(CLEAR, self._with_ids(refused))
         units = [row for row, each in zip(given, embeddings, strict=True) if each]
         if units:
             columns = {
                 "ids": bigints(id for id, *_ in units),
-                "embeddings": values_of(self._vector, filter(None, embeddings)),
+                "embeddings": values_of(self._vector_type, filter(None, embeddings)),
                 "truncated": integers(cut for *_, cut in units),
             }
             self._conn.execute(PUT, columns | {"space": self._space})
-        self.put_in(len(units))
+        self.index_after_put(len(units))
 
-    def sent(self, embeddings: Sequence[bytes]) -> tuple[Array | None, int]:
-        """Return embeddings as an array of vectors, and how many have a direction. The others are null
-        there.
+    def as_array(self, embeddings: Sequence[bytes]) -> tuple[Array | None, int]:
+        """Embeddings as an array of vectors, and how many of them have a direction. The others are
+        null in the array.
 
-        Raises ValueError as `_written` does.
+        Raises ValueError as `_encode` does.
         """
         if not any(embeddings):
             return None, 0
-        vectors = self._written(embeddings)
-        return values_of(self._vector, vectors), sum(each is not None for each in vectors)
+        vectors = self._encode(embeddings)
+        return values_of(self._vector_type, vectors), sum(each is not None for each in vectors)
 
-    def _written(self, embeddings: Sequence[bytes]) -> list[bytes | None]:
-        """Return embeddings at length 1, in pgvector's binary form; None for one that has no direction.
+    def _encode(self, embeddings: Sequence[bytes]) -> list[bytes | None]:
+        """Embeddings at length 1, in pgvector's binary form; None for one without a direction.
 
-        Raises ValueError for one whose dimension is not that of the others.
+        Raises ValueError for an embedding whose dimension is not that of the others.
         """
         row = self._conn.first(DIMS, {"space": self._space})
         dims = 0
@@ -320,19 +321,19 @@ class Embeddings:
         return found
 
     @cached_property
-    def _vector(self) -> int:
-        """How the server numbers the type of embeddings."""
+    def _vector_type(self) -> int:
+        """The server's OID of the type `vector`."""
         return int(self._conn.one(VECTOR)[0])
 
-    def put_in(self, count: int) -> None:
-        """Make the index if there are now enough embeddings. Not while many come in: `restore`
-        follows.
+    def index_after_put(self, count: int) -> None:
+        """Create the index if there are enough embeddings by now, but not after a large batch: more
+        will come, and then `restore`.
         """
         if 0 < count < MANY:
             self.ensure_index()
 
     def ensure_index(self) -> None:
-        """Make the HNSW index if there are enough embeddings."""
+        """Create the HNSW index if there are enough embeddings."""
         if row := self._conn.first(DIMS, {"space": self._space}):
             ensure_index(self._conn, row[0])
 

@@ -1,5 +1,5 @@
-"""The PostgreSQL engine: one connection, its transactions, and the parts of the store that work on
-it.
+"""The PostgreSQL engine: one connection, its transactions, and the parts of the store that
+use it.
 """
 
 from _thread import RLock
@@ -29,30 +29,38 @@ from .sources import Sources
 from .vectors import QueryCache, VectorIndex, rebuild
 
 DEFAULT_SPACE = "default"
-NEWS = 200  # chunks that were added: if they are also SHARE of all, the server is told to look at its rows
-SHARE = 0.5
-LEFT = 100  # chunks that were removed: the server is asked how many dead rows it has
-# Dead rows of a table: if they are also DEAD_SHARE of those that live, their room is made free for new
-# ones. The server's autovacuum looks once a minute, which is late for a tenth of a memory.
-DEAD = 500
+MANY_ADDED = 200  # chunks: if they are also ADDED_SHARE of all, the statistics are updated
+ADDED_SHARE = 0.5
+MANY_REMOVED = 100  # chunks: after so many, tables with many dead rows are vacuumed
+# Dead rows of a table are many if they are also DEAD_SHARE of the live ones. The server's
+# autovacuum runs once a minute, which is late if a tenth of a memory has changed.
+MANY_DEAD = 500
 DEAD_SHARE = 0.1
 
 SPACE = "select id from spaces where name = %(name)s"
 NEW_SPACE = "insert into spaces (name) values (%(name)s) on conflict do nothing"
 CHANGED = "update spaces set changes = changes + 1 where id = %(space)s"
 STATE = "select changes from spaces where id = %(space)s"
-# Otherwise, up to a second passes before others are told what a connection did.
-TELL = "select pg_stat_force_next_flush()"
+# Counts the changes of this connection at once. Otherwise, up to a second passes.
+FLUSH_STATISTICS = "select pg_stat_force_next_flush()"
 WITH_DEAD_ROWS = """
 select relname from pg_stat_user_tables
 where  schemaname = 'hybrid_memory' and relname = any(%(tables)s)
 and    n_dead_tup > greatest(%(least)s, n_live_tup * %(share)s)
 """
 VACUUMED = (
-    "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words",
+    "documents",
+    "extracts",
+    "names",
+    "links",
+    "tags",
+    "chunks",
+    "terms",
+    "postings",
+    "words",
     "spare_embeddings",
-)  # fmt: skip
-# Columns that conditions are about, of tables that have others of many values
+)
+# The columns that conditions use, for tables whose other columns have many values
 ANALYZED = {
     "chunks": "(space, id, document, date, content_hash, embedding)",
     "postings": "(term, space, first)",
@@ -62,8 +70,8 @@ ANALYZED = {
 class PostgresStorage:
     """Implements `protocol.Storage` for the memory of one space."""
 
-    # With more, another writer waits for longer than some second; with fewer, more blocks of postings
-    # are written, and merged later.
+    # With more, other writers wait for longer than about a second; with fewer, more blocks of
+    # postings are written, and merged later.
     group = 4096
 
     def __init__(
@@ -75,29 +83,28 @@ class PostgresStorage:
         read_only: bool = False,
         on_wait: OnWait = log.warning,
     ) -> None:
-        """Raises StoreError for a server that cannot be reached, and where the role may not do what
-        is needed.
+        """Raises StoreError if the server cannot be reached, or if the role lacks a permission.
 
-        With `create`, tables and space are made if they are missing. `on_wait` is called with a
-        line when another process keeps this one from writing for longer than a second.
+        With `create`, missing tables and the space are created. `on_wait` is called with a line
+        when another process keeps this one from writing for longer than a second.
         """
         self.connection = Connection(address, read_only=read_only)
         self.path = self.connection.name
         self._on_wait = on_wait
-        self._turn = RLock()  # is held by the thread whose call is being answered
+        self._turn = RLock()  # held by the thread whose call is running
         self._is_closed = False
         try:
             with self.guarded("cannot open"):
                 schema.prepare(self.connection, create=create)
                 self.connection.prepare_session()
-                self._space = self._opened(space, create)
+                self._space = self._find_space(space, create)
         except BaseException:
             self.connection.close()
             raise
         self.chunks = Chunks(self.connection, self._space)
         self.embeddings = Embeddings(self.connection, self._space)
 
-    def _opened(self, name: str, create: bool) -> int:
+    def _find_space(self, name: str, create: bool) -> int:
         row = self.connection.first(SPACE, {"name": name})
         if row is None and create:
             self.connection.to_primary()
@@ -105,11 +112,11 @@ class PostgresStorage:
             row = self.connection.first(SPACE, {"name": name})
         if row is None:
             if name == DEFAULT_SPACE:
-                of = ""
+                owner = ""
             else:
-                of = f"space {name!r} of "
-            told = f"no memory in {of}{self.path}, or this role may not see it"
-            raise StoreError(told, WayOut("ingest", "ingest --path DIR", "makes one"))
+                owner = f"space {name!r} of "
+            problem = f"no memory in {owner}{self.path}, or this role may not see it"
+            raise StoreError(problem, WayOut("ingest", "ingest --path DIR", "makes one"))
         return int(row[0])
 
     @cached_property
@@ -151,7 +158,7 @@ class PostgresStorage:
         if where == EVERYTHING and not filters.without:
             yield None
             return
-        without = self.keyword().having(filters.without)
+        without = self.keyword().chunks_with(filters.without)
         yield Selection(self.connection, self._space, where, parameters, without)
 
     @contextmanager
@@ -166,28 +173,31 @@ class PostgresStorage:
                 self.connection.execute(CHANGED, {"space": self._space})
             finally:
                 self._postings.forget()
-        if self._postings.news > NEWS and self._postings.news > self._postings.count() * SHARE:
+        if (
+            self._postings.added > MANY_ADDED
+            and self._postings.added > self._postings.count() * ADDED_SHARE
+        ):
             self._analyze()
-            self._postings.news = 0
-        if self._postings.removed > LEFT:
+            self._postings.added = 0
+        if self._postings.removed > MANY_REMOVED:
             self._vacuum()
             self._postings.removed = 0
 
     def _vacuum(self) -> None:
-        """Make the room of dead rows free, in tables that have many."""
-        self.connection.execute(TELL)
-        given = {"tables": list(VACUUMED), "least": DEAD, "share": DEAD_SHARE}
+        """Free the space of dead rows in tables that have many."""
+        self.connection.execute(FLUSH_STATISTICS)
+        given = {"tables": list(VACUUMED), "least": MANY_DEAD, "share": DEAD_SHARE}
         for (table,) in self.connection.all(WITH_DEAD_ROWS, given):
             self._quietly(f"vacuum (skip_locked) {table}")
 
     def _quietly(self, statement: str) -> None:
-        """Run a statement that would tell of tables that are another role's, which it skips."""
+        """Run a statement without its warnings about tables of another role, which it skips."""
         self.connection.execute("set client_min_messages to error")
         self.connection.execute(statement)
 
     def _analyze(self) -> None:
-        """Tell the server how its rows are distributed. Until it finds out by itself, searches
-        would take long.
+        """Update the server's statistics about its rows. Until it does so by itself, searches would
+        be slow.
         """
         for table in VACUUMED:
             self._quietly(f"analyze {table} {ANALYZED.get(table, '')}")
@@ -195,7 +205,7 @@ class PostgresStorage:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         with self.guarded():
-            if self.connection.in_transaction:  # the caller's, who sees one state already
+            if self.connection.in_transaction:  # the caller's transaction shows one state already
                 yield
                 return
             with self.connection.snapshot():

@@ -1,11 +1,11 @@
-"""Find the phrases of a query, its fragments, and expressions in FTS5's syntax in our postings.
+"""Find the phrases and fragments of a query, and expressions in FTS5's syntax, in our postings.
 
-`Phrases` looks up the terms of a query, and the chunks in which a phrase or a prefix stands.
-`substring_search` is the last tier, for what is not a word, such as '→' and '🎉'.
-`Matches` evaluates an expression in FTS5's syntax, with the BM25 that FTS5 gives to each chunk.
+`Phrases` looks up the terms of a query, and the chunks with a phrase or a prefix.
+`substring_search` is the last resort, for what is not a word, such as '→' and '🎉'. `Matches`
+evaluates an expression in FTS5's syntax, with the BM25 that FTS5 gives to each chunk.
 
-In one case the scores differ from FTS5's: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the score
-of b for a chunk with a, b, c and d in which c and d do not stand side by side (fts5ExprNearTest in
+In one case the scores differ from FTS5's: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the
+score of b for a chunk with a, b, c and d in which c and d are not side by side (fts5ExprNearTest in
 fts5_expr.c fills the places of one phrase before it tests the next). Here it does not count.
 """
 
@@ -26,14 +26,14 @@ from ...storage.keyword import (
     Choice,
     checked_expression,
     idf,
-    parts_of_others,
+    parts_of_similar,
     word_of_stem,
 )
 from ...storage.rows import Coverage
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
 from .connection import Connection
-from .fts5 import COLUMNS, LONGEST, Leaf, Node, Piece, Tokenizer, parsed
+from .fts5 import COLUMNS, LONGEST, Leaf, Node, Piece, Tokenizer, parse
 from .postings import (
     COLUMN_END,
     IS_LIVE,
@@ -44,7 +44,7 @@ from .postings import (
 from .selection import Selection
 
 WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
-JOINED = 3  # terms besides the rarest that choose the chunks in which a phrase is looked for
+JOINED = 3  # terms, after the rarest, that choose the chunks to search for a phrase
 
 LAST = "\U0010ffff"  # after every character
 
@@ -81,7 +81,7 @@ Found = list[tuple[int, float, int]]  # chunk, weighted occurrences, length of t
 
 class Phrase(NamedTuple):
     """A term of a query in the index. A single word has an `id`, and its postings are in the table;
-    of all else they are `found`.
+    those of anything else are in `found`.
 
     `frequency` is the number of chunks that have it.
     """
@@ -95,7 +95,7 @@ NOTHING = Phrase(0)
 
 
 class Phrases:
-    """Looks up terms, each once: good for one state of the store."""
+    """Looks up terms, each once. Use it for one state of the store."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
@@ -114,8 +114,8 @@ class Phrases:
         return [self._known[term] for term in wanted]
 
     def alternatives(self, text: str, *, is_prefix: bool) -> list[list[int]]:
-        """For each token of a text, the ids of the terms that it may be: one or none, or those that
-        begin with a prefix.
+        """For each token of a text, the ids of the terms that it matches: one or none, or for a
+        prefix, those that begin with it.
         """
         [stems] = self._tokenizer.terms([text])
         ids = dict(self._conn.all(IDS, {"space": self._space, "terms": stems}))
@@ -124,8 +124,8 @@ class Phrases:
             return [*found[:-1], self._beginning(stems[-1])]
         return found
 
-    def meant(self, word: str, choice: Choice) -> list[str]:
-        """Return the words that are looked for in place of one, as a chunk has them, by a choice of
+    def substitutes_for(self, word: str, choice: Choice) -> list[str]:
+        """The words to search in place of a word, spelled as in a chunk. `choice` chooses their
         terms.
         """
         [stems] = self._tokenizer.terms([stemmed(word)])
@@ -135,7 +135,7 @@ class Phrases:
             stem = word
         parameters = {
             "space": self._space,
-            "parts": [f"%{part}%" for part in parts_of_others(word, stem)],
+            "parts": [f"%{part}%" for part in parts_of_similar(word, stem)],
             "longest": LONGEST_TERM,
             "symbols": SYMBOLS,
         }
@@ -146,15 +146,15 @@ class Phrases:
             return "\n" + "".join(lines)
 
         terms = choice(word, stem, vocabulary)
-        return list(dict.fromkeys(map(self._written, terms)))
+        return list(dict.fromkeys(map(self._word_for, terms)))
 
-    def _written(self, term: str) -> str:
-        """Return a word of a chunk for a term, which is its stem."""
+    def _word_for(self, term: str) -> str:
+        """A word of a chunk for a term, which is a stem."""
         texts = self._conn.all(TEXT_WITH, {"space": self._space, "term": term})
         return word_of_stem(term, " ".join(text for (text,) in texts))
 
     def postings(self, terms: Sequence[int]) -> Found:
-        """Return the chunks that have any of these terms."""
+        """The chunks that have any of these terms."""
         *_, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (0,)
         live = ""
         if dead:
@@ -193,8 +193,8 @@ class Phrases:
         ]
 
     def _together(self, terms: list[tuple[int, int]], lasts: list[int], is_prefix: bool) -> Phrase:
-        """The chunks that have these terms (id, frequency) side by side; with a prefix, then one of
-        `lasts`.
+        """The chunks with these terms (id, frequency) side by side; with a prefix, followed by one
+        of `lasts`.
         """
         choosing = sorted(dict.fromkeys(terms), key=lambda term: term[1])[: JOINED + 1]
         of_terms = " join ".join(
@@ -219,8 +219,8 @@ class Phrases:
 
 
 def occurrences(sequence: Sequence[int], before: Sequence[int], lasts: set[int]) -> float:
-    """How often the terms stand side by side, followed by one of `lasts`, each time with the weight
-    of its column.
+    """How often the terms are side by side, followed by one of `lasts`; each time counts with the
+    weight of its column.
 
     [5, 7, 0, 5, 7, 0], [5], {7} -> 3.0: once in the heading, and once in the content
     """
@@ -233,7 +233,7 @@ def occurrences(sequence: Sequence[int], before: Sequence[int], lasts: set[int])
     return total
 
 
-# Case is ignored in ASCII only, as SQLite's LIKE does; letters are looked for in several spellings.
+# Ignores case only in ASCII, like SQLite's LIKE; other letters are searched in several spellings.
 MATCHES = (
     """(case when lower(c.content collate "C") like any (%({name})s::text[]) then 1 else 0 end)"""
 )
@@ -290,7 +290,7 @@ def by_fragments(
     return coverages
 
 
-# Understands what ours does
+# Accepts the same expressions as our index
 VALIDATOR = (
     "create virtual table chunks_fts using fts5(doc_id, chunk_id, heading, content, context)"
 )
@@ -304,20 +304,19 @@ APART = 1 << 32  # between the positions of two columns
 
 Positions = list[
     int
-    # Of the first tokens of the occurrences in a chunk: number of the column * APART + place in the
-    # column
+    # Of the first token of each occurrence in a chunk: number of the column * APART + place in it
 ]
 
 
-def read(query: Query) -> Node | None:
-    """The structure of the query's expression; None if it is blank. Raises QueryError with the
-    place of what is not valid.
+def parse_query(query: Query) -> Node | None:
+    """Parse the query's expression; None if it is blank. Raises QueryError with the place of a
+    syntax error.
     """
     with closing(sqlite3.connect(":memory:")) as conn:
         conn.execute(VALIDATOR)
         expression = checked_expression(conn, query.text)
     if expression:
-        return parsed(expression)
+        return parse(expression)
     return None
 
 
@@ -327,13 +326,13 @@ class Matches:
     def __init__(
         self, conn: Connection, space: int, phrases: Phrases, chunks: int, average: float
     ) -> None:
-        """`chunks` are in the index, of so many tokens on `average`."""
+        """The index has `chunks` chunks, with `average` tokens in the mean."""
         self._conn, self._space = conn, space
         self._phrases, self._chunks, self._average = phrases, chunks, average
 
     def of(self, node: Node) -> dict[int, float] | None:
-        """Chunks with their BM25; None for strings without a word, which match nothing and are left
-        out between neighbours.
+        """Matching chunks with their BM25. None for a node without words: alone it matches nothing,
+        and beside other operands it is ignored.
         """
         if isinstance(node, Leaf):
             return self._leaf(node)
@@ -375,7 +374,7 @@ class Matches:
         return answer
 
     def _terms(self, phrase: Sequence[Piece]) -> list[list[int]]:
-        """For each token of a phrase, the ids of the terms that it may be."""
+        """For each token of a phrase, the ids of the terms that it matches."""
         return [
             ids
             for piece in phrase
@@ -383,7 +382,7 @@ class Matches:
         ]
 
     def _occurrences(self, terms: Sequence[list[int]], leaf: Leaf) -> dict[int, Positions]:
-        """Where a phrase stands, in every chunk that has it in the columns that the leaf allows."""
+        """The places of a phrase, in every chunk that has it in the columns of the leaf."""
         given = {f"t{n}": ids for n, ids in enumerate(terms)}
         sets = list(map(set, terms))
         answer = {}
@@ -402,7 +401,7 @@ class Matches:
         return answer
 
     def _scores(self, found: Found, frequency: int) -> dict[int, float]:
-        """The BM25 of a phrase that so many chunks have."""
+        """The BM25 of a phrase that `frequency` chunks have."""
         rarity = idf(frequency, self._chunks)
         return {
             chunk: rarity * (K1 + 1) * weight / (weight + K1 * (1 - B + B * length / self._average))
@@ -411,7 +410,7 @@ class Matches:
 
 
 def positions(sequence: Sequence[int], terms: Sequence[set[int]]) -> Positions:
-    """Where terms stand side by side, each one of a set.
+    """The places where terms are side by side, each from one of these sets.
 
     [5, 0, 7, 5, 6, 0], [{5}, {6, 8}] -> [APART + 1]: in the content, its second token
     """
@@ -430,11 +429,11 @@ def positions(sequence: Sequence[int], terms: Sequence[set[int]]) -> Positions:
 
 
 def near(places: Sequence[Positions], lengths: Sequence[int], distance: int) -> list[Positions]:
-    """Of the places of each phrase, those that FTS5 counts: all in one column, at most `distance`
-    tokens before the last.
+    """The places of each phrase that FTS5 counts: all in one column, at most `distance` tokens
+    before the last.
 
-    `lengths` are those of the phrases in tokens. FTS5 goes through all lists at once, and so does
-    this: after a group is found, the phrase whose next place comes first moves on.
+    `lengths` are the phrases' lengths in tokens. Like FTS5, this goes through all lists at once:
+    after a match, the phrase whose next place comes first moves on.
     """
     kept: list[Positions] = [[] for _ in places]
     at = [0] * len(places)
@@ -453,11 +452,11 @@ def near(places: Sequence[Positions], lengths: Sequence[int], distance: int) -> 
         for number, of_phrase in enumerate(places):
             if kept[number][-1:] != [of_phrase[at[number]]]:
                 kept[number].append(of_phrase[at[number]])
-        following = [
+        next_places = [
             of_phrase[n + 1] if n + 1 < len(of_phrase) else inf
             for of_phrase, n in zip(places, at, strict=True)
         ]
-        first = min(range(len(places)), key=following.__getitem__)
-        if following[first] == inf:
+        first = min(range(len(places)), key=next_places.__getitem__)
+        if next_places[first] == inf:
             return kept
         at[first] += 1

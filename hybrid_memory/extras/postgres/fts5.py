@@ -1,11 +1,11 @@
-"""Cut texts into words, and read expressions, as FTS5 does, for an engine that is not SQLite.
+"""Split texts into terms, and parse expressions, as FTS5 does, for an engine that is not SQLite.
 
-The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
-so that a word has the same stem in both engines whatever its script. Every word is tokenized once
+The terms of a text are its words as FTS5 splits and stems them. A SQLite database in memory does
+this, so that a word has the same stem in both engines, in any script. Every word is tokenized once
 in the life of a process.
 
-https://sqlite.org/fts5.html#full_text_query_syntax is the syntax of expressions. FTS5 itself says
-beforehand whether one is valid (`storage.keyword.checked_expression`); this only gives its structure.
+https://sqlite.org/fts5.html#full_text_query_syntax is the syntax of expressions. FTS5 itself checks
+first whether one is valid (`storage.keyword.checked_expression`); this module only parses it.
 """
 
 import re
@@ -23,34 +23,34 @@ TOKENS = "select doc, term from stems order by doc, offset"
 
 
 class Tokenizer:
-    """Words -> terms."""
+    """Turns words into terms."""
 
     def __init__(self) -> None:
         self._terms: dict[str, str] = {}  # by word
-        self._others: dict[str, list[str]] = {}  # of the few words that are not one term
+        self._others: dict[str, list[str]] = {}  # of the few words that have no term, or several
 
     def terms(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the terms of each text, in order. Texts are words separated by spaces, as the analyzer
+        """The terms of each text, in order. Texts are words separated by spaces, as the analyzer
         writes them.
         """
         split = [text.split() for text in texts]
-        found = list(map(self._known, split))
+        found = list(map(self._single_terms, split))
         if unknown := [words for words, terms in zip(split, found, strict=True) if terms is None]:
             self._learn(set().union(*unknown))
         return [
-            self._looked_up(words) if terms is None else terms
+            self._all_terms(words) if terms is None else terms
             for words, terms in zip(split, found, strict=True)
         ]
 
-    def _known(self, words: Sequence[str]) -> list[str] | None:
-        """Return the terms of words, or None if one is new, or is not one term."""
+    def _single_terms(self, words: Sequence[str]) -> list[str] | None:
+        """The terms of words, or None if a word is new or does not have exactly one term."""
         try:
             return list(map(self._terms.__getitem__, words))
         except KeyError:
             return None
 
-    def _looked_up(self, words: Sequence[str]) -> list[str]:
-        terms = self._known(words)
+    def _all_terms(self, words: Sequence[str]) -> list[str]:
+        terms = self._single_terms(words)
         if terms is None:
             terms = []
             for word in words:
@@ -77,35 +77,35 @@ def _tokenized(words: Collection[str]) -> dict[str, list[str]]:
         conn.executescript(WORDS_AND_STEMS)
         conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(numbered))
         for number, term in conn.execute(TOKENS):
-            found[numbered[number]].append(fitting(term))
+            found[numbered[number]].append(shorten(term))
     finally:
         conn.close()
     return found
 
 
-def fitting(term: str) -> str:
-    """Return the term, the end of a long one replaced by its digest."""
+def shorten(term: str) -> str:
+    """The term; the end of a long one is replaced by its digest."""
     if len(term) <= LONGEST:
         return term
     return term[:LONGEST] + sha256(term.encode()).hexdigest()
 
 
-COLUMNS = ("heading", "content", "context")  # those that have words
-DISTANCE = 10  # tokens between the phrases of NEAR, unless it says otherwise
+COLUMNS = ("heading", "content", "context")  # that are indexed
+DISTANCE = 10  # tokens between the phrases of NEAR, unless it gives another number
 
 _TOKEN = re.compile(r'"(?:[^"]|"")*"|[\w\x1a\x80-\U0010ffff]+|[-+*^:,(){}]')
 
 
 class Piece(NamedTuple):
-    """A string of a phrase; with `prefix`, its last token may be the beginning of a word."""
+    """A string of a phrase. With `prefix`, its last token may be the beginning of a word."""
 
     text: str
     prefix: bool
 
 
 class Leaf(NamedTuple):
-    """Phrases that stand near each other, or one, in one of these columns (None: in any). `first`:
-    at the start of the column.
+    """One phrase, or phrases near each other, in one of these columns (None: in any). `first`: at
+    the start of the column.
     """
 
     phrases: Sequence[Sequence[Piece]]
@@ -115,7 +115,7 @@ class Leaf(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """`AND`, `OR`, `NOT`, or ` `, which stands for AND but leaves out what has no word."""
+    """`AND`, `OR`, `NOT`, or ` `, an AND that ignores an operand without words."""
 
     operator: str
     left: "Node"
@@ -125,8 +125,8 @@ class Branch(NamedTuple):
 Node = Leaf | Branch
 
 
-def parsed(expression: str) -> Node:
-    """The structure of a valid expression that is not blank.
+def parse(expression: str) -> Node:
+    """Parse a valid expression that is not blank.
 
     'gpu* NOT "the cat"' -> Branch("NOT", Leaf([[Piece("gpu", True)]]), Leaf([[Piece("the cat",
     False)]]))
@@ -134,7 +134,7 @@ def parsed(expression: str) -> Node:
     return _Parser(_TOKEN.findall(expression)).branch(0)
 
 
-LEVELS = ("OR", "AND", "NOT")  # later ones bind tighter, and neighbours tighter than all
+LEVELS = ("OR", "AND", "NOT")  # later ones bind tighter; operands side by side bind tightest
 
 
 class _Parser:
@@ -149,7 +149,7 @@ class _Parser:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _took(self, token: str) -> bool:
+    def _accept(self, token: str) -> bool:
         self._at += (found := self._next() == token)
         return found
 
@@ -158,7 +158,7 @@ class _Parser:
         if level == len(LEVELS):
             return self._neighbours()
         node = self.branch(level + 1)
-        while self._took(LEVELS[level]):
+        while self._accept(LEVELS[level]):
             node = Branch(LEVELS[level], node, self.branch(level + 1))
         return node
 
@@ -170,22 +170,22 @@ class _Parser:
 
     def _operand(self) -> Node:
         columns = self._columns()
-        if self._took("("):
+        if self._accept("("):
             node = self.branch(0)
             self._take()
         else:
             node = self._leaf()
         if columns is None:
             return node
-        return _within(node, columns)
+        return _restrict(node, columns)
 
     def _columns(self) -> frozenset[str] | None:
-        """The columns that stand before a colon, if they do."""
+        """The columns in front of a colon, or None."""
         others = self._next() == "-"
         if self._next(others) == "{":
             self._at += others + 1
             named = set()
-            while not self._took("}"):
+            while not self._accept("}"):
                 named.add(_unquoted(self._take()).lower())
         elif others or self._next(1) == ":":
             self._at += others
@@ -203,25 +203,25 @@ class _Parser:
             phrases = []
             while self._next() not in (",", ")"):
                 phrases.append(self._phrase())
-            if self._took(","):
+            if self._accept(","):
                 distance = int(self._take())
             else:
                 distance = DISTANCE
             self._take()
             return Leaf(phrases, distance)
-        first = self._took("^")
+        first = self._accept("^")
         return Leaf([self._phrase()], first=first)
 
     def _phrase(self) -> list[Piece]:
-        pieces = [Piece(_unquoted(self._take()), self._took("*"))]
-        while self._took("+"):
-            pieces.append(Piece(_unquoted(self._take()), self._took("*")))
+        pieces = [Piece(_unquoted(self._take()), self._accept("*"))]
+        while self._accept("+"):
+            pieces.append(Piece(_unquoted(self._take()), self._accept("*")))
         return pieces
 
 
-def _within(node: Node, columns: frozenset[str]) -> Node:
+def _restrict(node: Node, columns: frozenset[str]) -> Node:
     if isinstance(node, Branch):
-        return Branch(node.operator, _within(node.left, columns), _within(node.right, columns))
+        return Branch(node.operator, _restrict(node.left, columns), _restrict(node.right, columns))
     return node._replace(columns=columns if node.columns is None else node.columns & columns)
 
 

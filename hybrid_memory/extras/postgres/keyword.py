@@ -1,5 +1,5 @@
-"""Keyword search: the chunks that match a query, ranked by BM25 as FTS5 computes it, over postings
-in plain tables.
+"""Keyword search: the chunks that match a query, ranked by BM25 as in FTS5, over postings in plain
+tables.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,28 +12,29 @@ from ...storage.keyword import (
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
     K1,
+    correct_words,
     full_score,
     idf,
     match_expression,
-    mended,
 )
 from ...storage.rows import Coverage, KeywordLeg, Ranking, best_first, best_of
 from ...text.query import Query, Term
 from .chunks import in_order
 from .connection import Connection
-from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
+from .expressions import Matches, Phrase, Phrases, by_fragments, parse_query, substring_search
 from .postings import COLUMN_END, IS_LIVE, SHARE, SIZE, SIZE_OF_SPACE, decoded
 from .selection import Selection
 
-FIRST_ROWS = 4000  # postings that are read at first
-# A chunk whose terms are looked up costs as much as twenty postings, and the more the unread blocks could
-# add to a score, the more chunks are. So more than FIRST_ROWS are read if that is more than this share.
+FIRST_ROWS = 4000  # postings that are read first
+# Looking up the terms of a chunk costs as much as twenty postings, and is needed for more chunks if
+# the unread blocks can add more to a score. More than FIRST_ROWS are read if they can add more than
+# this share of the highest score.
 MUCH = 0.3
-LEVELS = 64  # into which the shares of blocks are sorted
+LEVELS = 64  # number of levels of the shares of blocks
 READ_ALL = -1.0  # a cut below all scores
-# So many times as many as needed are looked at, because the share of a selection is an estimate
+# Check this many times the hits needed, because the share of a selection is an estimate
 SURPLUS = 1.25
-# Scores that differ by less, relatively, are equal: sums of the same numbers in another order
+# Scores whose relative difference is smaller are equal: sums of the same numbers in another order
 SAME = 1e-9
 
 PART = f"idf * {K1 + 1} * {SHARE}"
@@ -42,7 +43,7 @@ RARE = decoded(
     "as r (term, idf) join postings using (term) where space = %(space)s",
     "idf",
 )
-# The level of a block: no posting in it adds as much as this part of LEVELS of its term's most.
+# The level of a block: its postings add at most level / LEVELS of the most that the term can add.
 LEVEL = f"ceil({LEVELS} * least(1, share * 1.0001 * greatest(1, %(average)s / average)))::int"
 BLOCKS = f"""
 select term, {LEVEL} as level, count(*) from postings
@@ -70,7 +71,7 @@ join words on words.chunk = likely.chunk and words.space = %(space)s
 cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
 cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 1) as content_end) c
 """
-# `given` are occurrences of phrases and prefixes, counted before.
+# `given` are the occurrences of phrases and prefixes, which are counted before.
 PARTS = f"""
     select p.chunk, {PART} as score{{none}} from ({RARE}) p where true {{rows}}
     union all
@@ -85,9 +86,10 @@ from   (select chunk, sum(score) as total from ({PARTS.format(none="", rows="{ro
         group by chunk {{having}} order by total desc) found {{live}}
 limit  %(most)s
 """
-# Of common terms only the high blocks are read. What these terms add is counted in a chunk's terms,
-# unless its score would not be among the best even with all that may stand in blocks that were not
-# read. `high` is what blocks that were read give, `unread` what the term might have given otherwise.
+# Reads only the high blocks of common terms. What these terms add to a chunk is then computed from
+# the chunk's own terms, except for chunks whose score would not be among the best even with the
+# most that unread blocks can add. `high` is the score from blocks that were read; `unread` is the
+# most that the same terms could add from other blocks.
 SEARCH_BEST = f"""
 with part as (
     {PARTS.format(none=", 0::float8 as high, 0::float8 as unread", rows="{rows}")}
@@ -127,13 +129,13 @@ class Single(NamedTuple):
 
 
 class Blocks:
-    """How much each block of the postings of common terms can add to a score.
+    """The most that each block of the postings of common terms can add to a score.
 
-    A `cut` is such a score: the blocks that cannot add more stay unread.
+    A `cut` is such a score: blocks that cannot add more are not read.
     """
 
     def __init__(self, terms: Sequence[Single], rows: Iterable[tuple[int, int, int]]) -> None:
-        """`rows` are term, level, and how many blocks."""
+        """`rows` are (term, level, number of blocks)."""
         self._steps = [(K1 + 1) * term.idf / LEVELS for term in terms]  # what a level adds
         self._counts: list[dict[int, int]] = [{} for _ in terms]
         places = {term.id: place for place, term in enumerate(terms)}
@@ -141,7 +143,7 @@ class Blocks:
             self._counts[places[term]][level] = count
 
     def _by_score(self) -> list[tuple[float, int]]:
-        """Return what blocks add at most, and how many do, the highest first."""
+        """(the most that a block can add, the number of such blocks), the highest first."""
         found = [
             (level * step, count)
             for step, counts in zip(self._steps, self._counts, strict=True)
@@ -150,7 +152,7 @@ class Blocks:
         return sorted(found, reverse=True)
 
     def cut_for(self, postings: int) -> float:
-        """Return the lowest cut with which not more than so many postings are read."""
+        """The lowest cut with which at most this many postings are read."""
         read = 0
         for score, count in self._by_score():
             read += SIZE * count
@@ -159,32 +161,32 @@ class Blocks:
         return READ_ALL
 
     def cut_below(self, floor: float) -> float:
-        """Return the highest cut with which all that stays unread adds less than this."""
+        """The highest cut with which the unread blocks add less than `floor`."""
         for score, _ in self._by_score():
             if sum(self.most_below(score)) < floor:
                 return score
         return READ_ALL
 
     def most_below(self, cut: float) -> list[float]:
-        """Return how much the unread blocks of each term can add."""
+        """The most that the unread blocks of each term can add."""
         return [
             max((level * step for level in counts if level * step <= cut), default=0.0)
             for step, counts in zip(self._steps, self._counts, strict=True)
         ]
 
     def levels(self, cut: float) -> list[int]:
-        """Return for each term the lowest level that is read."""
+        """For each term, the lowest level that is read."""
         return [
             min((level for level in counts if level * step > cut), default=LEVELS + 1)
             for step, counts in zip(self._steps, self._counts, strict=True)
         ]
 
 
-def _read_whole(terms: Sequence[Single]) -> int:
-    """Return of how many terms all postings are read, the rarest first.
+def _count_read_whole(terms: Sequence[Single]) -> int:
+    """The number of terms, from the rarest on, whose postings are all read.
 
     The others can add little to a score. This is MaxScore: Turtle and Flood, "Query evaluation:
-    strategies and optimizations", 1995. Of a term that is alone, the high blocks are enough.
+    strategies and optimizations", 1995. Of a single term, the high blocks are enough.
     """
     totals = accumulate(term.frequency for term in terms)
     whole = sum(total <= FIRST_ROWS for total in totals)
@@ -197,32 +199,27 @@ def _read_whole(terms: Sequence[Single]) -> int:
 
 
 class KeywordIndex:
-    """The keyword index of a space, or the chunks of it that are chosen. Good for one state of the
-    store only.
-    """
+    """The keyword index of a space, or of the chunks in a selection, for one state of the store."""
 
     def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
         self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
-        self._has_dead = (
-            False  # whether postings have entries of chunks that left; known with the size
-        )
+        self._has_dead = False  # whether postings have entries of removed chunks; set by `_sizes`
 
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
-        """The best `limit` chunks by BM25; see `sqlite.keyword.FTSIndex.ranked`, whose ranking this
-        is.
+        """The best `limit` chunks by BM25, ranked as by `sqlite.keyword.FTSIndex.ranked`.
 
-        Raises QueryError for an expression in FTS5's syntax that is not valid.
+        Raises QueryError for an invalid expression in FTS5's syntax.
         """
         if query.fts_syntax:
             return KeywordLeg(best_first(self._matching(query), self._in_order)[:limit])
         if query.is_typed:
-            query = self._mended(query, is_found=False)
-        hits, is_name = self._found(query, limit)
+            query = self._correct_words(query, is_found=False)
+        hits, is_name = self._search_words(query, limit)
         if not query.is_typed and not is_name:
-            query = self._mended(query, is_found=bool(hits))
+            query = self._correct_words(query, is_found=bool(hits))
             if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
@@ -233,15 +230,15 @@ class KeywordIndex:
         frequencies = [phrase.frequency for phrase in self._phrases.of(_distinct_words(query))]
         return KeywordLeg(hits, False, full_score(frequencies, self._sizes()[0]), query.substitutes)
 
-    def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
-        """Return the chunks that have words of the query, and whether it is a document's name."""
+    def _search_words(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
+        """The chunks with words of the query, and whether the query is a document's name."""
         wanted = query.affordable_terms
         names = []
         if query.name:
             names = [Term((query.name,))]
-        self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
+        self._phrases.of([*wanted, *query.affordable_words, *names])  # looks up all at once
         hits = self._best(wanted, limit)
-        named = self._named(query, wanted, limit)
+        named = self._search_name(query, wanted, limit)
         if not named:
             return hits, False
         top = 0.0
@@ -250,24 +247,24 @@ class KeywordIndex:
         raised = [(id, score + top) for id, score in named.items()]
         return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
 
-    def _new(self, words: Sequence[Term]) -> list[Term]:
-        """Return those of these words that no chunk has."""
+    def _unknown_words(self, words: Sequence[Term]) -> list[Term]:
+        """The words that no chunk has."""
         phrases = self._phrases.of(words)
         return [word for word, phrase in zip(words, phrases, strict=True) if not phrase.frequency]
 
-    def _mended(self, query: Query, *, is_found: bool) -> Query:
-        """Return the query with other words of the index in place of some that no chunk has."""
-        new = self._new(query.affordable_words)
-        changed = mended(query, new, self._phrases.meant, is_found=is_found)
+    def _correct_words(self, query: Query, *, is_found: bool) -> Query:
+        """The query with substitutes from the index for words that no chunk has."""
+        new = self._unknown_words(query.affordable_words)
+        changed = correct_words(query, new, self._phrases.substitutes_for, is_found=is_found)
         self._substitutes[query.text] = changed.substitutes
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """For each of these chunks, which words of the query it has, or others in their place; if no
-        chunk of all has any, which of its fragments.
+        """Which words of the query each of these chunks has, itself or by a substitute. If no chunk
+        has any word, the share of the query's fragments that the chunk contains.
         """
         if query.text not in self._substitutes and not query.fts_syntax:
-            self._mended(query, is_found=self._is_known(query))
+            self._correct_words(query, is_found=self._is_known(query))
         query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         if not self._is_known(query):
             return by_fragments(self._conn, self._space, query, ids)
@@ -283,31 +280,33 @@ class KeywordIndex:
         for word, of_word in zip(own, rarity, strict=True):
             of_own[word] = min(of_word, of_own.get(word, of_word))
         total = sum(of_own.values())
-        having = [{row[0] for row in phrase.found} for phrase in phrases]
+        with_phrase = [{row[0] for row in phrase.found} for phrase in phrases]
         answer = {}
         for chunk, sequence in self._conn.all(SEQUENCES, {"space": self._space, "ids": list(ids)}):
             terms = set(sequence)
             has = [
-                n for n, phrase in enumerate(phrases) if phrase.id in terms or chunk in having[n]
+                n
+                for n, phrase in enumerate(phrases)
+                if phrase.id in terms or chunk in with_phrase[n]
             ]
             share = sum(of_own[word] for word in dict.fromkeys(own[n] for n in has)) / total
             answer[chunk] = Coverage(share, [words[n].tokens[0] for n in has])
         return answer
 
     def _is_known(self, query: Query) -> bool:
-        """Return whether any chunk has a word of the query."""
+        """Whether any chunk has a word of the query."""
         return any(phrase.frequency for phrase in self._phrases.of(_distinct_words(query)))
 
     def counts(self, query: Query) -> dict[str, int]:
-        """How many chunks of the whole store have each word of the query, in the query's order."""
+        """The number of chunks in the whole store with each word of the query, in query order."""
         words = query.affordable_words
         phrases = self._phrases.of(words)
         return {
             word.tokens[0]: phrase.frequency for word, phrase in zip(words, phrases, strict=True)
         }
 
-    def having(self, terms: Sequence[Term]) -> list[int]:
-        """Return the chunks that have any of these words and phrases."""
+    def chunks_with(self, terms: Sequence[Term]) -> list[int]:
+        """The chunks that have any of these words and phrases."""
         chunks: dict[int, None] = {}
         for phrase in self._phrases.of(terms):
             chunks.update(dict.fromkeys(row[0] for row in phrase.found))
@@ -318,7 +317,7 @@ class KeywordIndex:
 
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
-        node = read(query)
+        node = parse_query(query)
         if not node:
             return []
         found = Matches(self._conn, self._space, self._phrases, *self._sizes()).of(node) or {}
@@ -328,7 +327,7 @@ class KeywordIndex:
         return _levelled(sorted(found.items(), key=lambda hit: -hit[1]))
 
     def _sizes(self) -> tuple[int, float]:
-        """The number of chunks, and their average length in tokens."""
+        """The number of chunks, and their mean length in tokens."""
         if self._size is None:
             chunks, tokens, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (
                 0,
@@ -340,10 +339,9 @@ class KeywordIndex:
         return self._size
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
-        """The best chunks that match any term and are chosen.
+        """The best selected chunks that match any term.
 
-        Where much is chosen, the best of all chunks are searched for, and those of them that are
-        chosen are taken.
+        If the selection is broad, this searches all chunks and keeps the selected ones.
         """
         phrases = [phrase for phrase in self._phrases.of(wanted) if phrase.frequency]
         if phrases and self._chosen and self._chosen.ids is None:
@@ -362,10 +360,11 @@ class KeywordIndex:
         chosen: Selection | None = None,
         among: Sequence[int] | None = None,
     ) -> list[tuple[int, float]]:
-        """The best chunks by the sum of all phrases, and those as good as the last of them.
+        """The best chunks by the sum of all phrases, and all that score the same as the last of
+        them.
 
         Most of the time of a plain search goes into scoring the chunks of common words, few of
-        which are among the best. So of the postings of common words only some blocks are read.
+        which are among the best. So only some blocks of the postings of common words are read.
         """
         size, average = self._sizes()
         if not phrases:
@@ -382,7 +381,7 @@ class KeywordIndex:
             for n, phrase in enumerate(phrases)
             if phrase.id is not None
         )
-        whole, having = _read_whole(single), ""
+        whole, having = _count_read_whole(single), ""
         if among is not None:
             whole, having = len(single), AMONG
         rare, common = single[:whole], single[whole:]
@@ -391,11 +390,17 @@ class KeywordIndex:
         if chosen:
             rows, parameters = chosen.condition("p.chunk")
         parameters = parameters | {
-            "space": self._space, "average": average, "limit": limit, "among": among,
-            "given": [row[0] for row in given], "weights": [row[1] for row in given],
-            "lengths": [row[2] for row in given], "given_idfs": [row[3] for row in given],
-            "rare": [term.id for term in rare], "rare_idfs": [term.idf for term in rare],
-        }  # fmt: skip
+            "space": self._space,
+            "average": average,
+            "limit": limit,
+            "among": among,
+            "given": [row[0] for row in given],
+            "weights": [row[1] for row in given],
+            "lengths": [row[2] for row in given],
+            "given_idfs": [row[3] for row in given],
+            "rare": [term.id for term in rare],
+            "rare_idfs": [term.idf for term in rare],
+        }
         if common:
             budget = FIRST_ROWS - sum(term.frequency for term in rare)
             return self._from_blocks(common, rows, parameters, budget)
@@ -407,7 +412,7 @@ class KeywordIndex:
         return self._best_by(statement, parameters)
 
     def _best_by(self, statement: str, parameters: Mapping[str, Any]) -> Ranking:
-        """Return the best chunks by a statement, and those as good as the last of them."""
+        """The best chunks by a statement, and all that score the same as the last of them."""
 
         def read(most: int) -> Ranking:
             return _levelled(self._conn.all(statement, {**parameters, "most": most}))
@@ -418,7 +423,7 @@ class KeywordIndex:
         return in_order(self._conn, self._space, ids)
 
     def _live(self, keyword: str, chunk: str) -> str:
-        """Return a condition that leaves out chunks which are in postings only."""
+        """A condition that leaves out chunks that are only in postings."""
         if not self._has_dead:
             return ""
         return f"{keyword} {IS_LIVE.format(chunk=chunk)}"
@@ -426,12 +431,12 @@ class KeywordIndex:
     def _from_blocks(
         self, common: Sequence[Single], rows: str, parameters: dict[str, Any], budget: int
     ) -> list[tuple[int, float]]:
-        """Return the best chunks, of whose common terms only those blocks are read that matter.
+        """The best chunks. Of common terms, only the blocks that matter are read.
 
-        At first these are the ones that can add most, of so many postings as the `budget` has. A
-        chunk that is in none of them, nor has a rare term, scores at most what the others can add.
-        If that might be enough for the last rank, as many are read as make sure that it is not.
-        Every rank is exact: which results are shown first depends on those below them, too.
+        At first, these are the blocks that can add most, with about `budget` postings. A chunk that
+        is in none of them and has no rare term scores at most what the other blocks can add. If
+        that might be enough for the last rank, more blocks are read, until it is not. Every rank is
+        exact: which results come first depends on those below them, too.
         """
         limit = parameters["limit"]
         statement = SEARCH_BEST.format(
@@ -458,9 +463,9 @@ class KeywordIndex:
                 return hits
             cut = blocks.cut_below(parameters["floor"])
 
-    def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """The BM25 of the first chunks of the documents that have this name; file names, best in
-        these capitals, above others.
+    def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """The BM25 of the first chunks of the documents with this name. File names rank above other
+        names, first those in the same capitals.
         """
         if not query.name:
             return {}
@@ -487,16 +492,16 @@ class KeywordIndex:
 
 
 def _distinct_words(query: Query) -> list[Term]:
-    """Return the words of a query, of two forms that are one word to the index the later one.
+    """The words of a query. Of two forms that are the same word in the index, it has the later one.
 
-    The SQLite engine knows words by their expressions, and counts such forms once.
+    The SQLite engine identifies words by their expressions, and counts such forms once.
     """
     return list({match_expression([term]): term for term in query.affordable_words}.values())
 
 
 def _levelled(hits: Ranking) -> Ranking:
-    """Give equal chunks the same score, whatever the order in which its parts were added up. The
-    best ones come first.
+    """Give equal chunks the same score: the order in which its parts were added up must not matter.
+    The best ones come first.
     """
     ranked: Ranking = []
     last: Any = None

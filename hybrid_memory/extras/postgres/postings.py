@@ -1,28 +1,30 @@
-"""Write the keyword index: terms with their frequencies, postings, and what was indexed of each
+"""Write the keyword index: terms with their frequencies, postings, and the indexed text of each
 chunk. Needs a transaction.
 
-Postings stand in blocks: a row holds up to SIZE chunks of a term, as one integer for each. From the
-highest bit down, such an entry is how far the chunk's id is above that of the block's first chunk,
-the chunk's length in tokens (18 bits), and how often it has the term, each column with its weight,
-in quarters (14 bits). The chunks of a block ascend. A row for each posting would be six times as
-large, and most of the work of writing it would be the row's.
+Postings are stored in blocks: a row holds up to SIZE chunks of a term, as one integer each. Such an
+entry has three parts, from the highest bit down: the distance from the id of the block's first
+chunk to the chunk's id, the chunk's length in tokens (18 bits), and the number of times that it has
+the term, each weighted by its column, in quarters (14 bits). The chunks of a block ascend. A row
+for each posting would take six times the space, and most of the work of writing it would be the
+row's.
 
-Of the entries of a term that are written together, those that score highest are in the first block,
-and a block has the highest share of a term's score that one of its entries gives, so that a search
-leaves blocks unread that cannot reach its best (Ding and Suel, "Faster top-k document retrieval
-using block-max indexes", 2011). The share depends on the average length of all chunks. A block has
-the `average` with which its share was reckoned: with one that is k times as long, no share is more
-than k times as large.
+Of the entries of a term that are written together, those that score highest are in the first block.
+A block has the highest share of its term's maximum score that one of its entries reaches, so that a
+search can skip blocks that cannot reach its best (Ding and Suel, "Faster top-k document retrieval
+using block-max indexes", 2011). The share depends on the average length of all chunks. A block also
+has the `average` with which its share was computed: if the current average is k times as long, no
+share is more than k times as large.
 
-Every transaction that adds chunks writes blocks of its own. Once a term has LOOSE small ones, they
-are merged, so that a posting is written some four times in its life, as in a log-structured merge
-tree (O'Neil et al., 1996).
+Every transaction that adds chunks writes its own blocks. When a term has LOOSE small ones, they are
+merged, so that a posting is written about four times in its life, as in a log-structured merge tree
+(O'Neil et al., 1996).
 
-A chunk that leaves is taken out of `words` and of all counts at once. Its entries stay in their
-blocks, as in Lucene's segments, until these are written anew: to take them out at once would be to
-write nearly every block of every common word. By the time that DEAD_SHARE of the chunks have left,
-every block was written anew, a slice of the terms at a time, so that a vacuum makes the room of one
-slice free before the next is written. A search asks `words` which of its best chunks are still there.
+A deleted chunk is removed from `words` and from all counts at once. Its entries stay in their
+blocks, as in Lucene's segments, until these are rewritten: removing them at once would rewrite
+nearly every block of every common word. By the time that DEAD_SHARE of the chunks are deleted,
+every block has been rewritten, a slice of the terms at a time, so that a vacuum frees the space of
+one slice before the next is written. A search looks up in `words` which of its best chunks still
+exist.
 """
 
 import gc
@@ -47,21 +49,22 @@ from ...text import analyzer
 from .connection import Array, Connection, bigints, integers, reals, texts
 from .fts5 import Tokenizer
 
-SIZE = 128  # entries of a block: more would not fit into a row without being stored apart from it
-SMALL = 64  # entries: a block with fewer is merged with others
-LOOSE = 16  # small blocks of a term
+SIZE = 128  # entries of a block; the server would store more of them outside of the row
+SMALL = 64  # entries; blocks with fewer are merged
+LOOSE = 16  # small blocks of a term that are merged
 WEIGHT_BITS, LENGTH_BITS = 14, 18
 MOST_WEIGHT, MOST_LENGTH = (1 << WEIGHT_BITS) - 1, (1 << LENGTH_BITS) - 1
 
-PLACE = WEIGHT_BITS + LENGTH_BITS  # bits below that of the chunk's place
+PLACE = WEIGHT_BITS + LENGTH_BITS  # bits of an entry below the chunk's place
 PAYLOAD = (1 << PLACE) - 1
 CHUNK = f"(first + (entry >> {PLACE}))"
 WEIGHT = f"((entry & {MOST_WEIGHT})::float8 / 4)"
 LENGTH = f"((entry >> {WEIGHT_BITS}) & {MOST_LENGTH})"
-# Of the most that a term can add to the score of a chunk
+# The share of the most that a term can add to the score of a chunk
 SHARE = f"weight / (weight + {K1} * ({1 - B} + {B}::float8 * length / %(average)s::float8))"
 
-# Blocks of the rows (term, space, chunk, entry) of `loose`, where only the payload of an entry counts.
+# Packs the rows (term, space, chunk, entry) of `loose` into blocks. Only the payload of an entry is
+# used.
 PACKED = f"""
 select term, space, first, last, share, %(average)s,
        array(select entry - (first << {PLACE}) from unnest(entries) entry)
@@ -74,7 +77,7 @@ from   (select term, space, min(chunk) as first, max(chunk) as last, max(share) 
               window by_share as (partition by term order by share desc, chunk)) numbered
         group by term, space, block) packed
 """
-# Writes the blocks that a condition names anew, with those entries that another lets stay.
+# Rewrites the blocks that match the condition {blocks}, with the entries that match {stays}.
 MERGE = f"""
 with old as (
     delete from postings where {{blocks}} returning term, space, first, entries
@@ -96,30 +99,31 @@ OF_SMALL = {
     "terms": "space = %(space)s and id = any(%(terms)s)",
 }
 MERGE_SMALL = MERGE.format(stays=HAS_CHUNK, **OF_SMALL)
-MERGE_ALL_SMALL = MERGE.format(stays="true", **OF_SMALL)  # where no chunk has left
+MERGE_ALL_SMALL = MERGE.format(stays="true", **OF_SMALL)  # if no chunk was removed
 SLICES = 16  # of the terms of a space
 MERGE_SLICES = MERGE.format(
     blocks=f"space = %(space)s and term %% {SLICES} = any(%(slices)s)",
     terms=f"space = %(space)s and id %% {SLICES} = any(%(slices)s) and loose > 0",
     stays=HAS_CHUNK,
 )
-# Of the chunks of a space: where a fifth is edited at a time, the room of entries that are dead and of
-# blocks that were written anew is least, together, if as many leave while all slices are.
+# The share of a space's chunks that are removed while all slices are rewritten. If a fifth of them
+# is edited at a time, this share needs the least space for dead entries and rewritten blocks
+# together.
 DEAD_SHARE = 0.5
-LEAST_DEAD = 4000  # chunks that leave in any case while all slices are written anew
+LEAST_DEAD = 4000  # chunks that are removed, at least, while all slices are rewritten
 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
 AVERAGE = """
 select coalesce(nullif(tokens::float8 / nullif(chunks, 0), 0), 1) from spaces where id = %(space)s
 """
 IS_LIVE = (
-    # looked up row by row, and no join
+    # a look-up for each row, not a join
     "(select true from words where words.chunk = {chunk} and words.space = %(space)s)"
 )
 
 
 class Block(NamedTuple):
-    """A row of the table."""
+    """A row of the table `postings`."""
 
     term: int
     first: int
@@ -129,12 +133,12 @@ class Block(NamedTuple):
 
 
 def payload(length: int) -> int:
-    """Return an entry without its place and weight, for a chunk of so many tokens."""
+    """An entry without its place and weight, for a chunk with this length in tokens."""
     return min(length, MOST_LENGTH) << WEIGHT_BITS
 
 
 class Shares(dict[int, float]):
-    """SHARE of entries, by their payload: many have the same."""
+    """SHARE for the payload of an entry, computed once, as many entries have the same payload."""
 
     def __init__(self, average: float) -> None:
         """`average` is the mean number of tokens per chunk."""
@@ -149,8 +153,8 @@ class Shares(dict[int, float]):
 
 
 def blocks(term: int, entries: Sequence[int], shares: Shares) -> Iterator[Block]:
-    """Yield the blocks of a term's entries, which ascend and have whole ids as their places, those
-    that score highest first.
+    """Yield the blocks of a term, those that score highest first. Entries must ascend, and have
+    whole chunk ids as their places.
     """
     if len(entries) <= SIZE:
         yield _block(term, entries, max([shares[entry & PAYLOAD] for entry in entries]))
@@ -168,8 +172,8 @@ def _block(term: int, entries: Sequence[int], share: float) -> Block:
 
 
 def decoded(rows: str, *columns: str) -> str:
-    """Return SQL for the postings (chunk, weight, length, and these columns) in the blocks that a FROM
-    clause gives.
+    """SQL for the postings (chunk, weight, length, and these columns) of the blocks in a FROM
+    clause.
     """
     more = "".join(f", {column}" for column in columns)
     return f"""
@@ -178,14 +182,13 @@ def decoded(rows: str, *columns: str) -> str:
     """
 
 
-BATCH = 4096  # chunks that are written together: all of most transactions
-COLUMN_END = 0  # stands between two columns of a sequence; no term has this id
+BATCH = 4096  # chunks that are written together; most transactions have fewer
+COLUMN_END = 0  # between two columns of a sequence; no term has this id
 
-BLOCKS = 4096  # that are sent at once: the server writes them while the next ones are made
+BLOCKS = 4096  # that are sent at once; the server writes them while the next ones are made
 
-QUARTERS = tuple(
-    int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
-)  # of columns, as entries have them
+# The weights of columns, as in entries
+QUARTERS = tuple(int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT))
 
 IDS_OF_TERMS = """
 select term, id, loose from terms where space = %(space)s and term = any(%(terms)s::text[])
@@ -205,8 +208,8 @@ returning id, frequency
 )
 select id from counted where frequency <= 0
 """
-# COPY is refused to roles that see some spaces only. Arrays of many rows go as one, of which each row
-# has a part.
+# COPY is not allowed for roles that see only some spaces. The arrays of many rows are sent as one,
+# and each row has a part of it.
 ADD_BLOCKS = """
 insert into postings (term, space, first, last, share, average, entries)
 select term, %(space)s, first, last, share, %(average)s, (%(entries)s::bigint[])[start:stop]
@@ -226,10 +229,10 @@ update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s whe
 returning coalesce(nullif(tokens::float8 / chunks, 0), 1), dead
 """
 
-# Takes chunks out of the index, but for their entries in postings and the frequencies of terms:
-# - gone: what was indexed of the chunks, deleted; had: its terms, each once a chunk
-# - fewer: the totals of the space
-# It returns of each term how many of the chunks had it, for COUNT_TERMS.
+# Removes chunks from the index, except for their entries in postings and the frequencies of terms:
+# - gone: deletes the chunks from words; had: their terms, each once for a chunk
+# - fewer: changes the totals of the space
+# Returns each term with the number of the chunks that had it, for COUNT_TERMS.
 REMOVE = """
 with gone as materialized (
     delete from words where space = %(space)s and chunk = any(%(ids)s) returning chunk, sequence
@@ -274,27 +277,27 @@ from     chunks c join documents d on d.space = c.space and d.number = c.documen
 where    c.space = %(space)s and c.id = any(%(ids)s)
 order by c.document, c.id
 """
-CALLED = "select name from names where document = %(document)s and kind <> 'file'"
+TITLES_AND_ALIASES = "select name from names where document = %(document)s and kind <> 'file'"
 
 
 class Postings:
-    """Collects the chunks that a transaction adds, and writes them together: a `flush` has to come
-    before the commit.
+    """Collects the chunks that a transaction adds, and writes them together. Call `flush` before
+    the commit.
 
-    Most terms of a chunk that is edited are in it again. So the frequencies of terms change with the
-    flush, too, by the difference: a row that is written twice leaves two dead ones behind, and a term
-    that leaves and comes back would have a new id.
+    Most terms of a chunk that is edited come back with its new text. So the frequencies of terms
+    also change in the flush, by the difference: if rows were written twice, they would leave two
+    dead ones behind, and a term that leaves and comes back would get a new id.
     """
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
         self._waiting: list[tuple[int, Terms, str | None]] = []
-        self._lost: Counter[int] = Counter()  # by id of a term, the chunks that left
-        self.news = 0  # chunks added since the server last looked at how its rows are distributed
+        self._lost: Counter[int] = Counter()  # removed chunks, by id of a term
+        self.added = 0  # chunks added since the server's statistics were last updated
         self.removed = 0  # chunks removed since dead rows were last counted
 
     def add(self, chunks: "Iterable[tuple[int, Terms, str]]") -> None:
-        """Index chunks: chunks.id, terms and text."""
+        """Index chunks: (chunks.id, terms, text)."""
         for id, of_chunk, content in chunks:
             through = None
             if not content.isascii() or "[[" in content:
@@ -306,51 +309,51 @@ class Postings:
                 self.flush()
 
     def add_again(self, ids: Sequence[int]) -> None:
-        """Index chunks that are in the table, in the order of their documents."""
+        """Index chunks that are in the table already, in the order of their documents."""
         for _, group in groupby(
             self._conn.all(CHUNKS, {"space": self._space, "ids": list(ids)}), itemgetter(0)
         ):
             rows = list(group)
             *_, doc_id, collection, metadata, is_first = rows[0]
-            called = None
+            names = None
             if is_first:
-                called = self.called(rows[0][0])
+                names = self.titles_and_aliases(rows[0][0])
             found = terms(
                 doc_id,
                 collection,
                 metadata,
                 ((path, content) for _, _, path, content, *_ in rows),
-                called,
+                names,
             )
             self.add((row[1], of_chunk, row[3]) for row, of_chunk in zip(rows, found, strict=True))
 
     def count(self) -> int:
-        """Return how many chunks are in the index, which takes no longer where there are more."""
+        """The number of chunks in the index. Takes the same time for any number."""
         return int(self._conn.one(SIZE_OF_SPACE, {"space": self._space})[0])
 
-    def called(self, document: int) -> list[str]:
-        """Return the titles and aliases of a document, by its number."""
-        return [name for (name,) in self._conn.all(CALLED, {"document": document})]
+    def titles_and_aliases(self, document: int) -> list[str]:
+        """The titles and aliases of a document, by its number."""
+        return [name for (name,) in self._conn.all(TITLES_AND_ALIASES, {"document": document})]
 
     def forget(self) -> None:
-        """Drop what waits: its transaction has failed."""
+        """Discard what is waiting, after its transaction has failed."""
         self._waiting = []
         self._lost.clear()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what is waiting."""
         rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
         if rows:
-            with uninterrupted():
+            with without_garbage_collection():
                 self._write(rows)
         elif self._lost:
             self._drop_unused(self._count({}))
 
     def _write(self, rows: list[tuple[int, Terms, str | None]]) -> None:
-        """Write chunks, the lowest id first. What the server works on longest is sent before what takes
-        long to make.
+        """Write chunks, in ascending order of their ids. Statements that take the server longest
+        are sent before values that take long to compute.
         """
-        self.news += len(rows)
+        self.added += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
         of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
         entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
@@ -370,25 +373,25 @@ class Postings:
             self._merge(MERGE_SMALL, average, terms=full)
         elif full:
             self._merge(MERGE_ALL_SMALL, average, terms=full)
-        written = _written(rows)
+        written = _columns_of(rows)
         sequences = _parts("sequences", integers, [_sequence(each, ids) for each in of_chunks])
         unused = self._count({id: entries[term] for term, id in known.items()})
-        made = _made({ids[term]: of_term for term, of_term in entries.items()}, average)
+        made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()}, average)
         self._conn.execute(ADD_WORDS, {"space": self._space, **written, **sequences})
         self._add_blocks(made, average)
         self._drop_unused(unused)
 
     def _add_terms(self, new: dict[str, list[int]]) -> dict[str, int]:
-        """Write terms that no chunk had. Return their ids."""
+        """Write new terms, and return their ids."""
         if not new:
             return {}
-        return dict(self._conn.all(NEW_TERMS, self._counted(new) | {"terms": texts(new)}))
+        return dict(self._conn.all(NEW_TERMS, self._count_parameters(new) | {"terms": texts(new)}))
 
     def _merge(self, statement: str, average: float, **which: Any) -> None:
         self._conn.execute(statement, which | {"space": self._space, "average": average})
 
     def _average(self) -> float:
-        """Return the mean number of tokens per chunk."""
+        """The mean number of tokens per chunk."""
         return float(self._conn.one(AVERAGE, {"space": self._space})[0])
 
     def _add_blocks(self, made: Sequence[Block], average: float) -> None:
@@ -405,12 +408,15 @@ class Postings:
             self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
 
     def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]] | None":
-        """Change the frequencies of terms that are known, by id. The rows are those that no chunk has any
-        more, for `_drop_unused`; there are none unless chunks have left.
+        """Change the frequencies of existing terms, by id. Returns a cursor over the terms that no
+        chunk has any more, for `_drop_unused`; None if no chunks were removed.
         """
         by_id = {id: entries.get(id, ()) for id in sorted({*entries, *self._lost})}
         added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
-        changes = self._counted(by_id) | {"ids": integers(by_id), "counts": integers(added)}
+        changes = self._count_parameters(by_id) | {
+            "ids": integers(by_id),
+            "counts": integers(added),
+        }
         counted = self._conn.execute(COUNT_TERMS, changes)
         if not self._lost:
             return None
@@ -418,20 +424,20 @@ class Postings:
         return counted
 
     def _drop_unused(self, counted: "Cursor[tuple[Any, ...]] | None") -> None:
-        """Drop terms that no chunk has any more."""
+        """Delete terms that no chunk has any more."""
         unused = [id for (id,) in counted.fetchall()] if counted else []
         if unused:
             self._conn.execute(DROP_TERMS, {"space": self._space, "ids": unused})
 
-    def _counted(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
-        """Return how many entries each term has, and whether they make a small block."""
+    def _count_parameters(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
+        """The number of entries of each term, and whether they make a small block."""
         counts = [len(of_term) for of_term in entries.values()]
         small = integers(int(0 < count < SMALL) for count in counts)
         return {"space": self._space, "counts": integers(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Take chunks out of the index, whose ids are not used again."""
-        if self._waiting:  # some of these chunks may be among them
+        """Remove chunks from the index. Their ids are not used again."""
+        if self._waiting:  # some of these chunks may be waiting
             self.flush()
         self.removed += len(ids)
         lost = self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})
@@ -439,24 +445,24 @@ class Postings:
         self._merge_slices()
 
     def _merge_slices(self) -> None:
-        """Write as many slices anew as chunks that have left ask for."""
+        """Rewrite as many slices as the number of removed chunks requires."""
         chunks, unmerged, slice = self._conn.one(UNMERGED, {"space": self._space})
         of_a_slice = max(LEAST_DEAD, DEAD_SHARE * chunks) / SLICES
-        following = slice + min(SLICES, int(unmerged / of_a_slice))
-        slices = [number % SLICES for number in range(slice, following)]
+        end = slice + min(SLICES, int(unmerged / of_a_slice))
+        slices = [number % SLICES for number in range(slice, end)]
         if slices:
             self._merge(MERGE_SLICES, self._average(), slices=slices)
-            self._conn.execute(MERGED, {"space": self._space, "slice": following % SLICES})
+            self._conn.execute(MERGED, {"space": self._space, "slice": end % SLICES})
 
     def take_out(self, chunk: int) -> None:
-        """Take a chunk out of the index that is added again under its id."""
+        """Remove a chunk from the index that is added again with the same id."""
         self.flush()
         terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
         self.remove([chunk])
         self._merge(MERGE_AROUND, self._average(), terms=terms, chunk=chunk)
 
     def rebuild(self) -> None:
-        """Build the index anew from the chunks."""
+        """Rebuild the index from the chunks."""
         self.forget()
         for statement in filter(str.strip, CLEAR.split(";")):
             self._conn.execute(statement, {"space": self._space})
@@ -468,9 +474,9 @@ class Postings:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Python not look for cycles meanwhile: there are none, and to look at all the lists that are made
-    takes long.
+def without_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector inside: the lists made there take long to scan and have no
+    cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -482,15 +488,15 @@ def uninterrupted() -> Iterator[None]:
 
 
 def ascii_lower(text: str) -> str:
-    """The text as PostgreSQL lowers it in the collation "C"."""
-    return text.encode().lower().decode()  # bytes know no letters but those of ASCII
+    """The text in lower case, as in PostgreSQL's collation "C"."""
+    return text.encode().lower().decode()  # bytes.lower changes ASCII only
 
 
 def entries_of(
     chunks: Sequence[int], of_chunks: Sequence[Sequence[Sequence[str]]]
 ) -> dict[str, list[int]]:
-    """Return the entries of each term, with whole ids as their places, from the terms in the columns of
-    chunks, the lowest id first.
+    """The entries of each term, with whole chunk ids as their places, from the terms in the columns
+    of chunks in ascending order.
     """
     entries: defaultdict[str, list[int]] = defaultdict(list)
     for chunk, columns in zip(chunks, of_chunks, strict=True):
@@ -507,14 +513,14 @@ def entries_of(
     return entries
 
 
-def _made(entries: Mapping[int, list[int]], average: float) -> list[Block]:
-    """Return the blocks of terms, by id, in the order of the table's index."""
+def _blocks_of(entries: Mapping[int, list[int]], average: float) -> list[Block]:
+    """The blocks of terms, by id, in the order of the table's index."""
     shares = Shares(average)
     return [block for id in sorted(entries) for block in blocks(id, entries[id], shares)]
 
 
-def _written(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:
-    """Return what is indexed of chunks, as ADD_WORDS takes it."""
+def _columns_of(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:
+    """The indexed text of chunks, as parameters of ADD_WORDS."""
     headings, contents, contexts = zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
     return {
         "chunks": bigints(chunk for chunk, *_ in rows),
@@ -526,7 +532,7 @@ def _written(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:
 
 
 def _sequence(columns: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[int]:
-    """Return the ids of the terms of all columns."""
+    """The ids of the terms of all columns."""
     heading, content, context = (map(ids.__getitem__, terms) for terms in columns)
     return [*heading, COLUMN_END, *content, COLUMN_END, *context]
 
@@ -534,7 +540,7 @@ def _sequence(columns: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[
 def _parts(
     name: str, made: Callable[[Iterable[int]], Array], lists: Sequence[list[int]]
 ) -> dict[str, Array]:
-    """Return lists as one array, and where in it each of them starts and stops."""
+    """Lists as one array, and where each of them starts and stops in it."""
     stops = list(accumulate(map(len, lists)))
     return {
         name: made(list(chain.from_iterable(lists))),

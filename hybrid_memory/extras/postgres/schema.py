@@ -1,9 +1,9 @@
-"""Every table and index in PostgreSQL, and their rules for roles; made and brought up to date under
-an advisory lock.
+"""All tables and indexes in PostgreSQL, and their policies for roles; created and upgraded under an
+advisory lock.
 
 All memories of a database are in the same tables, in the schema `hybrid_memory`. A row belongs to a
-space. The owner of the tables sees every space; any other role sees those that `space_roles` lists
-for it, or for a role that it is a member of.
+space. The owner of the tables sees every space; any other role sees the spaces that `space_roles`
+lists for it, or for a role that it is a member of.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def add_workspaces(conn: Connection) -> None:
     conn.execute("alter table folders add column workspace bytea")
 
 
-# Version -> what brings the tables of that version to the next one
+# Version -> the step that upgrades its tables to the next version
 STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces}
 
 OLDEST = 150_000  # server_version_num
@@ -34,14 +34,14 @@ create table spaces (
     name    text collate "C" not null unique,
     chunks  bigint not null default 0,     -- in the keyword index
     tokens  bigint not null default 0,     -- of these chunks
-    -- chunks that left since the index was built, whose entries may still be in postings
+    -- chunks removed since the index was built, whose entries may still be in postings
     dead    bigint not null default 0,
-    unmerged bigint not null default 0,    -- of these, since a slice of postings was written anew
-    slice   integer not null default 0,    -- the one that is next
+    unmerged bigint not null default 0,    -- of these, since a slice of postings was last rewritten
+    slice   integer not null default 0,    -- the next one to rewrite
     changes bigint not null default 0      -- transactions that wrote
 );
 
-create table space_roles (                 -- who besides the owner of the tables sees a space
+create table space_roles (                 -- who can see a space, in addition to the owner
     space integer not null references spaces on delete cascade,
     role  name not null,
     primary key (space, role)
@@ -67,10 +67,10 @@ create table documents (
     collection   text collate "C",
     date         text collate "C",         -- YYYY-MM-DD
     metadata     text not null default '{}',
-    chunking     text not null,            -- how the text was cut; other settings make the document due again
+    chunking     text not null,            -- how the text was split; other settings require reading it again
     chunk_count  integer not null,
     indexed_at   double precision not null default extract(epoch from clock_timestamp()),
-    content      text,                     -- of documents that have no file
+    content      text,                     -- of documents without a file
     primary key (space, number)
 );
 create unique index documents_by_id on documents (space, doc_id);
@@ -79,12 +79,12 @@ create index documents_by_path on documents (space, source_path);
 
 create table chunks (
     space        integer not null,
-    id           bigint not null,          -- of a document that was written at once, one after the other
+    id           bigint not null,          -- consecutive in a document that was written at once
     document     bigint not null,
     start_line   integer not null,
     end_line     integer not null,
     truncated    boolean not null default false,
-    date         text collate "C",         -- YYYY-MM-DD, of its own; else the document's counts
+    date         text collate "C",         -- its own, YYYY-MM-DD; null: its document's date counts
     unembeddable boolean not null default false, -- the model can never embed this text: embedding is null
     chunk_id     text collate "C" not null,
     heading      text not null,
@@ -93,7 +93,7 @@ create table chunks (
     content_hash bytea not null,           -- of the text that is embedded
     embedding    vector,                   -- unit length
     primary key (space, id),
-    -- no row belongs to a document of another space
+    -- a row cannot belong to a document of another space
     foreign key (space, document) references documents (space, number)
 );
 create sequence chunk_ids owned by chunks.id;
@@ -105,47 +105,47 @@ create index chunks_pending on chunks (space, id) where embedding is null;
 create table terms (
     space     integer not null,
     id        integer generated always as identity,
-    frequency integer not null,            -- of all chunks of the space, so many have the term
-    -- small blocks of postings that were written since they were last merged
+    frequency integer not null,            -- number of chunks of the space with the term
+    -- small blocks of postings written since the last merge
     loose     integer not null default 0,
     term      text collate "C" not null,
     primary key (space, id)
 ) with (fillfactor = 80);
 create unique index terms_by_text on terms (space, term);
 
-create table postings (                    -- chunks that have a term, a block of them
+create table postings (                    -- a block of the chunks that have a term
     term    integer not null,
     space   integer not null,
-    first   bigint not null,               -- of the chunks
+    first   bigint not null,               -- chunk
     last    bigint not null,
-    share   real not null,                 -- the highest of an entry, of the most that the term can score
-    average real not null,                 -- tokens of a chunk, when the share was reckoned
-    entries bigint[] not null              -- postings.py says what is in them
+    share   real not null,                 -- highest of an entry, of the most that the term can score
+    average real not null,                 -- mean tokens per chunk when the share was computed
+    entries bigint[] not null              -- described in postings.py
 );
 create index postings_by_term on postings (term, first);
 
--- the keyword index by chunk: what was indexed, and its terms in order
+-- the keyword index by chunk: the indexed text, and its terms in order
 create table words (
     space    integer not null,
     chunk    bigint not null,
-    -- of the columns heading, content and context; then what fragments are looked for in
+    -- the columns heading, content and context; then the text for searching fragments
     written  text[] not null,
     sequence integer[] not null,           -- ids of terms; a 0 between two columns
     primary key (space, chunk)
 );
 
--- the texts of documents whose files are not text, as their lines are cited
+-- the texts of documents whose files are not text: their lines are cited
 create table extracts (
     space    integer not null,
     document bigint not null,
-    -- JSON: the line with which each page begins; null where there are no pages
+    -- JSON: the first line of each page; null: no pages
     pages    text,
     content  text not null,
     primary key (space, document),
     foreign key (space, document) references documents (space, number) on delete cascade
 );
 
-create table names (                       -- what documents are called: by file name, alias and title
+create table names (                       -- names of documents: file name, aliases and titles
     document bigint not null,
     space    integer not null,
     key      text collate "C" not null,    -- the last part of the name, folded
@@ -156,19 +156,19 @@ create table names (                       -- what documents are called: by file
 create index names_by_key on names (space, key);
 create index names_by_document on names (document);
 
--- as they are written; names says where they lead, whatever comes and goes
+-- as written; their targets are looked up in names, which may change
 create table links (
     document bigint not null,
     space    integer not null,
-    place    integer not null,             -- among the links of the document
+    place    integer not null,             -- position among the links of the document
     line     integer not null,
     target   text collate "C" not null,
     kind     text not null,                -- wikilink, embed, markdown
-    key      text collate "C" not null,    -- that of names
+    key      text collate "C" not null,    -- as in names
     foreign key (space, document) references documents (space, number) on delete cascade
 );
 create index links_by_document on links (document, place);
-create index links_by_key on links (space, md5(key)); -- a target may be longer than what an index takes
+create index links_by_key on links (space, md5(key)); -- a target may be too long for an index
 
 -- of the metadata and of the text, folded; also the words of a tag that has several
 create table tags (
@@ -179,10 +179,10 @@ create table tags (
 );
 create index tags_by_document on tags (document);
 
-create table folders (                     -- what was ingested, and how; a refresh looks at these
+create table folders (                     -- ingested folders and files, with their settings
     space           integer not null,
     host            text not null,
-    collection      text collate "C" not null, -- '' for a single file that has none
+    collection      text collate "C" not null, -- '' for a single file without one
     path            bytea not null,
     is_file         boolean not null,
     patterns        text,                  -- JSON, like exclude
@@ -193,11 +193,11 @@ create table folders (                     -- what was ingested, and how; a refr
     chunk_overlap   integer,
     doc_id          text,
     metadata        text not null default '{}',
-    workspace       bytea,                 -- of transcripts: only sessions that began in it are taken
+    workspace       bytea,                 -- of transcripts: read only sessions that began in it
     primary key (space, host, collection, path)
 );
 
--- of texts that left, and of the model that the store is changing over to
+-- of deleted texts, and of the store's next model
 create table spare_embeddings (
     space        integer not null,
     model        bytea not null,           -- hash of an identity
@@ -216,8 +216,8 @@ create table query_embeddings (
     primary key (space, key)
 );
 
--- No plan asks for the commonest elements of an array, and to count them takes longer than all the rest
--- of a vacuum.
+-- No plan needs the most common elements of an array, and counting them takes longer than the rest of a
+-- vacuum.
 alter table postings alter column entries set statistics 0;
 alter table words alter column written set statistics 0, alter column sequence set statistics 0;
 
@@ -228,10 +228,21 @@ create policy own_spaces on spaces using (id in (select space from space_roles))
 """
 
 OF_A_SPACE = (
-    "meta", "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words",
-    "folders", "spare_embeddings", "query_embeddings",
-)  # fmt: skip
-# Every edit deletes rows: their room is free again before a table has grown by much.
+    "meta",
+    "documents",
+    "extracts",
+    "names",
+    "links",
+    "tags",
+    "chunks",
+    "terms",
+    "postings",
+    "words",
+    "folders",
+    "spare_embeddings",
+    "query_embeddings",
+)
+# Every edit deletes rows. Early vacuums free their space before a table has grown much.
 VACUUMED_SOON = """
 alter table {table} set (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)
 """
@@ -260,11 +271,11 @@ AS_ADMINISTRATOR = (
 
 
 def prepare(conn: Connection, *, create: bool) -> None:
-    """Make the tables if they are missing and `create`, and bring older ones up to date.
+    """Create the tables if they are missing and `create` is set, and upgrade older ones.
 
-    Raises StoreError for a server or a pgvector that is too old, for tables that are missing or of
-    a newer version, and for a role that may not make them: it says which SQL an administrator has
-    to run.
+    Raises StoreError for a server or a pgvector that is too old, for tables that are missing or
+    from a newer version, and for a role that may not create them; the message has the SQL for an
+    administrator.
     """
     server, vector, exists, is_of_development, role, database = conn.one(STATE)
     if server < OLDEST:
@@ -278,8 +289,8 @@ def prepare(conn: Connection, *, create: bool) -> None:
         )
     if is_of_development:
         raise StoreError(
-            f"the tables in {conn.name} were made by a development version and are not read any more; "
-            "make them anew: `drop schema hybrid_memory cascade`, and ingest again"
+            f"the tables in {conn.name} are from a development version and no longer supported; "
+            "run `drop schema hybrid_memory cascade`, and ingest again"
         )
     if not exists and not create:
         way_out = WayOut("ingest", "ingest --path DIR", "makes one")
@@ -291,8 +302,8 @@ def prepare(conn: Connection, *, create: bool) -> None:
     version = conn.one(WRITTEN_BY)[0]
     if version > VERSION:
         raise StoreError(
-            f"{conn.name} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); "
-            "upgrade this one"
+            f"{conn.name} was written by a newer hybrid-memory (schema {version}, "
+            f"this one supports {VERSION}); upgrade this one"
         )
     if version < VERSION:
         conn.to_primary()
@@ -300,7 +311,7 @@ def prepare(conn: Connection, *, create: bool) -> None:
 
 
 def _upgrade(conn: Connection) -> None:
-    """Bring older tables up to date, when no other process writes."""
+    """Upgrade older tables while no other process writes."""
     try:
         with conn.plain_transaction():
             conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
@@ -315,8 +326,8 @@ def _upgrade(conn: Connection) -> None:
             conn.execute("update version set number = %(version)s", {"version": VERSION})
     except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
         raise StoreError(
-            f"the tables in {conn.name} are of an older version; `hybrid-memory stats`, "
-            "run once by the role that owns them, brings them up to date"
+            f"the tables in {conn.name} are from an older version; "
+            "run `hybrid-memory stats` once as the role that owns them, to upgrade them"
         ) from error
 
 
@@ -347,6 +358,6 @@ def _create(conn: Connection, role: str, database: str) -> None:
             ) from error
         sql = AS_ADMINISTRATOR.format(role=role.replace('"', '""'))
         raise StoreError(
-            f"the role {role} may not make the tables in {conn.name} ({error.diag.message_primary}); "
-            f"let an administrator of the database {database} run: {sql}"
+            f"the role {role} may not create the tables in {conn.name} ({error.diag.message_primary}); "
+            f"ask an administrator of the database {database} to run: {sql}"
         ) from error

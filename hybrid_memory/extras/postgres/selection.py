@@ -1,4 +1,4 @@
-"""Filters as a condition on documents, and the chunks of the documents that fulfil it."""
+"""Filters as SQL conditions on documents, and selections of the chunks of matching documents."""
 
 import re
 from collections.abc import Callable, Collection
@@ -17,8 +17,8 @@ from .connection import Connection, text
 
 LONGEST_GLOB = 10_000  # characters
 EVERYTHING = "true"
-LISTED = 20_000  # chunks: of so many, the ids are listed before a search begins
-SAMPLE = 64  # chunks that tell which share is chosen
+LISTED = 20_000  # chunks; the ids of a smaller selection are listed before a search
+SAMPLE = 64  # chunks for estimating which share is selected
 
 IDS = """
 select c.id from documents d join chunks c on c.space = d.space and c.document = d.number
@@ -30,7 +30,7 @@ JOINED = """
 exists (select from chunks s join documents d on d.space = s.space and d.number = s.document
         where  s.space = %(own_space)s and s.id = {id} and {where} {below})
 """
-# A text without a file is of the collection that its id begins with.
+# A text without a file belongs to the collection that its id begins with.
 OF_COLLECTION = """
 (d.collection = %(in_collection)s or d.collection is null and starts_with(d.doc_id, %(below_collection)s))
 """
@@ -48,7 +48,7 @@ from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high
 """
 NUMBERS = "select d.number from documents d where d.space = %(own_space)s and {where}"
 METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
-# All between "a/" and "a0", the next character, are nested in a.
+# Tags nested in a are those between "a/" and "a0", as 0 is the character after /.
 TAGGED = """
 not exists (
     select from unnest(%(all_tags)s::text[]) w
@@ -62,7 +62,7 @@ HEADED = """
 exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))
 """
 BELOW = "and {chunks}.heading_path = any(%(headings)s::text[])"
-# A month's date is of every day of it.
+# The date of a month matches each of its days.
 OF_DAYS = "{date} between left(%(since)s, length({date})) and left(%(until)s, length({date}))"
 DATED = f"""
 ({OF_DAYS.format(date="d.date")} or exists (
@@ -79,13 +79,14 @@ MAY_BE_BELOW = """
 and (lower(c.heading_path collate "C") like %(a_heading)s
      or length(c.heading_path) <> octet_length(c.heading_path))
 """
-# Spares most documents a look by Python. "ß" and a few others are ASCII when case is ignored.
+# Saves a look by Python for most documents. "ß" and a few others become ASCII when case is folded,
+# so metadata with other characters always pass.
 MAY_HAVE = '(lower(d.metadata collate "C") like {pattern} or length(d.metadata) <> octet_length(d.metadata))'
 
 
 class Selection:
-    """The chunks of the documents that fulfil a condition on a row `d` of documents, all or those
-    below a heading, without those of some ids.
+    """The chunks of the documents that match a condition on a row `d` of documents; optionally only
+    those below a heading, and without those with some ids.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Selection:
     ) -> None:
         self._conn = conn
         self._where = where
-        self._below = ""  # what is asked of chunks
+        self._below = ""  # the condition on chunks
         if "headings" in parameters:
             self._below += BELOW
         if "since" in parameters:
@@ -110,7 +111,7 @@ class Selection:
 
     @cached_property
     def ids(self) -> list[int] | None:
-        """The chosen chunks; None if there are more than LISTED."""
+        """The selected chunks; None if there are more than LISTED."""
         rows = self._conn.all(
             IDS.format(where=self._where, below=self._below.format(chunks="c"), limit=LISTED + 1),
             self._parameters,
@@ -121,13 +122,13 @@ class Selection:
 
     @cached_property
     def share(self) -> float:
-        """About which share of all chunks is chosen."""
+        """An estimate of the share of all chunks that are selected."""
         rows = self._conn.all(SAMPLED.format(n=SAMPLE - 1), self._parameters)
         ids = {id for (id,) in rows if id is not None}
         return len(self.among(ids)) / max(len(ids), 1)
 
     def among(self, ids: Collection[int]) -> set[int]:
-        """Those of these chunks that are chosen."""
+        """The selected chunks among these."""
         parameters = self._parameters | {"looked_at": list(ids)}
         return {
             id
@@ -137,8 +138,8 @@ class Selection:
         }
 
     def condition(self, id: str) -> tuple[str, dict[str, Any]]:
-        """The end of a condition that leaves the chosen chunks of those whose id this column has,
-        and its parameters.
+        """The end of a condition that keeps the selected chunks, given the column of their ids; and
+        its parameters.
         """
         if self.ids is not None:
             return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": self.ids}
@@ -147,7 +148,9 @@ class Selection:
 
 
 def _globs(pattern: str | None) -> list[str]:
-    """Return the globs of which an id fulfils one: the pattern itself, and all below it."""
+    """The globs of which an id must match one: the pattern, or everything below it. [] if all ids
+    match.
+    """
     if pattern is None or pattern == "*":
         return []
     if not pattern or pattern.endswith("*"):
@@ -155,7 +158,7 @@ def _globs(pattern: str | None) -> list[str]:
     return [pattern, f"{pattern.rstrip('/')}/*"]
 
 
-class _Building:
+class _Builder:
     """A condition on a row `d` of documents that grows, and its parameters by name."""
 
     def __init__(self, conn: Connection, space: int, today: date) -> None:
@@ -177,86 +180,87 @@ class _Building:
 def condition(
     conn: Connection, space: int, filters: Filters, today: date | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """SQL on a row `d` of documents, and its parameters; EVERYTHING where every document will do.
+    """SQL on a row `d` of documents, and its parameters; EVERYTHING if all documents match.
 
-    Raises ValueError for a date that is not one, QueryError for a long glob or a heading without
-    words.
+    Raises ValueError for an invalid date, QueryError for a long glob or a heading without words.
     """
-    building = _Building(conn, space, today or date.today())
+    builder = _Builder(conn, space, today or date.today())
     for add in dict.fromkeys(ON_DOCUMENTS.values()):  # two fields may share a condition
-        add(building, filters)
-    return building.sql, building.given
+        add(builder, filters)
+    return builder.sql, builder.given
 
 
-def _collection(building: _Building, filters: Filters) -> None:
+def _collection(builder: _Builder, filters: Filters) -> None:
     if filters.collection is not None:
-        building.add(
+        builder.add(
             OF_COLLECTION,
             in_collection=text(filters.collection),
             below_collection=text(f"{filters.collection}/"),
         )
 
 
-def _inside(building: _Building, filters: Filters) -> None:
+def _inside(builder: _Builder, filters: Filters) -> None:
     if len(filters.inside or "") > LONGEST_GLOB:
         raise QueryError(
-            f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood"
+            f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are allowed"
         )
     if globs := _globs(filters.inside):
-        building.add("d.doc_id ~ %(inside)s", inside="|".join(map(glob_pattern, globs)))
+        builder.add("d.doc_id ~ %(inside)s", inside="|".join(map(glob_pattern, globs)))
 
 
-def _within(building: _Building, filters: Filters) -> None:
+def _within(builder: _Builder, filters: Filters) -> None:
     if globs := _globs(filters.within):
-        building.add("d.doc_id ~ %(within)s", within="|".join(map(glob_pattern, globs)))
+        builder.add("d.doc_id ~ %(within)s", within="|".join(map(glob_pattern, globs)))
 
 
-def _dated(building: _Building, filters: Filters) -> None:
+def _dated(builder: _Builder, filters: Filters) -> None:
     since, until = filters.since, filters.until
     if since is None and until is None:
         return
-    building.add(
+    builder.add(
         DATED,
-        since=EARLIEST if since is None else dates.first_day(since, building.today),
-        until=LATEST if until is None else dates.last_day(until, building.today),
+        since=EARLIEST if since is None else dates.first_day(since, builder.today),
+        until=LATEST if until is None else dates.last_day(until, builder.today),
     )
 
 
-def _modified(building: _Building, filters: Filters) -> None:
+def _modified(builder: _Builder, filters: Filters) -> None:
     if filters.modified_since is not None:
-        building.add(
+        builder.add(
             "coalesce(d.file_mtime, d.indexed_at) >= %(modified_since)s",
-            modified_since=dates.first_second(filters.modified_since, building.today),
+            modified_since=dates.first_second(filters.modified_since, builder.today),
         )
 
 
-def _tags(building: _Building, filters: Filters) -> None:
+def _tags(builder: _Builder, filters: Filters) -> None:
     if filters.tags:
-        building.add(TAGGED, all_tags=[text(bare(tag)) for tag in filters.tags])
+        builder.add(TAGGED, all_tags=[text(bare(tag)) for tag in filters.tags])
 
 
-def _linking(building: _Building, filters: Filters) -> None:
+def _linked(builder: _Builder, filters: Filters) -> None:
     if filters.linked_to is not None:
-        links = Links(building.conn, building.space).links_to(filters.linked_to)
-        building.add(
+        links = Links(builder.conn, builder.space).links_to(filters.linked_to)
+        builder.add(
             "d.doc_id = any(%(linking)s::text[])", linking=list({link.source for link in links})
         )
 
 
-def _not_excluded(building: _Building, filters: Filters) -> None:
-    """Leave out the documents that any of the excluded filters leaves."""
+def _not_excluded(builder: _Builder, filters: Filters) -> None:
+    """Leave out the documents that match any of the excluded filters."""
     if not filters.excluded:
         return
     numbers: set[int] = set()
     for left_out in filters.excluded:
-        where, given = condition(building.conn, building.space, left_out, building.today)
-        rows = building.conn.all(NUMBERS.format(where=where), given)
+        where, given = condition(builder.conn, builder.space, left_out, builder.today)
+        rows = builder.conn.all(NUMBERS.format(where=where), given)
         numbers.update(number for (number,) in rows)
-    building.add("d.number <> all(%(excluded)s::bigint[])", excluded=list(numbers))
+    builder.add("d.number <> all(%(excluded)s::bigint[])", excluded=list(numbers))
 
 
-def _with_values(building: _Building, filters: Filters) -> None:
-    """Put the numbers of the documents that have the values in place of the condition so far."""
+def _with_values(builder: _Builder, filters: Filters) -> None:
+    """Replace the condition so far by the numbers of the documents that match it and have the
+    values.
+    """
     values = [
         (key, storable(value))
         for key, of_key in filters.where.items()
@@ -265,31 +269,32 @@ def _with_values(building: _Building, filters: Filters) -> None:
     if not values:
         return
     if pattern := _pattern(values[0][1].strip()):
-        building.add(MAY_HAVE.format(pattern="%(a_value)s"), a_value=pattern)
-    rows = building.conn.all(METADATA.format(where=building.sql), building.given)
+        builder.add(MAY_HAVE.format(pattern="%(a_value)s"), a_value=pattern)
+    rows = builder.conn.all(METADATA.format(where=builder.sql), builder.given)
     fitting = [number for number, metadata in rows if have_values(metadata, values)]
-    building.parts = []
-    building.add("d.number = any(%(numbers)s::bigint[])", numbers=fitting)
+    builder.parts = []
+    builder.add("d.number = any(%(numbers)s::bigint[])", numbers=fitting)
 
 
-def _headed(building: _Building, filters: Filters) -> None:
-    """Ask for a passage below the heading."""
+def _below_heading(builder: _Builder, filters: Filters) -> None:
+    """Require a passage below the heading."""
     if filters.heading is None:
         return
     heading = storable(filters.heading)
     if not searchable(heading[:LONGEST_GLOB]).split():
-        raise QueryError(f"the heading {heading!r} has no word by which it could be found")
-    statement = HEADINGS.format(where=building.sql)
+        raise QueryError(f"the heading {heading!r} has no word to search for")
+    statement = HEADINGS.format(where=builder.sql)
     if pattern := _pattern(heading):
         statement += MAY_BE_BELOW
-        building.given["a_heading"] = pattern
-    rows = building.conn.all(statement, building.given)
+        builder.given["a_heading"] = pattern
+    rows = builder.conn.all(statement, builder.given)
     headings = [path for (path,) in rows if is_below(path, heading)]
-    building.add(HEADED, headings=headings)
+    builder.add(HEADED, headings=headings)
 
 
-# What each field of Filters asks of documents. The last two read what the others leave.
-ON_DOCUMENTS: dict[str, Callable[[_Building, Filters], None]] = {
+# What each field of Filters adds to the condition. The last two read the documents that match the
+# others.
+ON_DOCUMENTS: dict[str, Callable[[_Builder, Filters], None]] = {
     "collection": _collection,
     "inside": _inside,
     "within": _within,
@@ -297,16 +302,18 @@ ON_DOCUMENTS: dict[str, Callable[[_Building, Filters], None]] = {
     "until": _dated,
     "modified_since": _modified,
     "tags": _tags,
-    "linked_to": _linking,
+    "linked_to": _linked,
     "excluded": _not_excluded,
     "where": _with_values,
-    "heading": _headed,
+    "heading": _below_heading,
 }
 ON_CHUNKS = ("without",)
 
 
 def _pattern(text: str) -> str | None:
-    """What metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
+    """A LIKE pattern for ASCII metadata with this text; None if JSON may write the text
+    differently.
+    """
     is_plain = (
         text.isascii()
         and text.isprintable()
@@ -319,8 +326,8 @@ def _pattern(text: str) -> str | None:
 
 
 def glob_pattern(glob: str) -> str:
-    """A glob of SQLite as a regular expression: `*`, `?` and `[a-z]`; `[^a]` is any other
-    character, `]` the first in a list.
+    """SQLite's glob as a regular expression: `*`, `?` and `[a-z]`; `[^a]` is any other character,
+    and `]` is part of a list if it is first.
 
     'a/*.md' -> '^a/.*\\.md$'
     """
@@ -333,15 +340,16 @@ def glob_pattern(glob: str) -> str:
         elif character == "?":
             found.append(".")
         elif character == "[":
-            listed, at = _listed(glob, at)
+            listed, at = _character_list(glob, at)
             found.append(listed)
         else:
             found.append(re.escape(character) if character.isascii() else character)
     return f"^{''.join(found)}$"
 
 
-def _listed(glob: str, at: int) -> tuple[str, int]:
-    """The list of characters that begins here as a regular expression, and where the glob goes on.
+def _character_list(glob: str, at: int) -> tuple[str, int]:
+    """The list of characters that begins here, as a regular expression, and where the glob
+    continues.
 
     A list that is not closed matches nothing, as in SQLite.
     """

@@ -1,4 +1,4 @@
-"""Remember which folders and files are kept in step, and which files were refused."""
+"""Store the ingested folders and files, and the files that were refused."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from ...storage.source import (
     KnownSources,
     Refusal,
     Source,
-    claimed,
+    claim_error,
     refusals_from_json,
     refusals_to_json,
 )
@@ -60,23 +60,14 @@ class Sources(KnownSources):
     """Implements `protocol.Sources`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._of = conn, {"space": space, "host": here()}
+        self._conn, self._owner = conn, {"space": space, "host": here()}
 
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
         wanted = {
             "collection": None if collection is None else text(collection),
             "path": to_column(path),
         }
-        return [
-            Source(
-                str(from_column(path)), collection or None, is_file, patterns and tuple(json.loads(patterns)),
-                tuple(json.loads(exclude)), follow_symlinks, keep_missing, size, overlap, own_id,
-                tuple(json.loads(metadata).items()), from_column(workspace),
-            )
-            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap,
-                own_id, metadata, workspace
-            in self._conn.all(SOURCES, self._of | wanted)
-        ]  # fmt: skip
+        return [_source(*row) for row in self._conn.all(SOURCES, self._owner | wanted)]
 
     def of_own_name(self, source: Source) -> Source:
         own = source._replace(collection=f"{source.collection}@{here()}")
@@ -90,33 +81,67 @@ class Sources(KnownSources):
         if source.is_file:
             return
         if row := self._conn.first(CLAIMED, self._key(source)):
-            raise claimed(source, from_column(row[0]), row[1])
+            raise claim_error(source, from_column(row[0]), row[1])
 
     def remember(self, source: Source) -> None:
         if not source.is_file:
             self._conn.execute(FORGET_OTHERS, self._key(source))
         self.forget(source)
         values = source._asdict() | {
-            "patterns": json.dumps(source.patterns), "exclude": json.dumps(source.exclude),
-            "metadata": json.dumps(dict(source.metadata)), "own_id": source.own_id and text(source.own_id),
+            "patterns": json.dumps(source.patterns),
+            "exclude": json.dumps(source.exclude),
+            "metadata": json.dumps(dict(source.metadata)),
+            "own_id": source.own_id and text(source.own_id),
             "workspace": to_column(source.workspace),
-        }  # fmt: skip
+        }
         self._conn.execute(REMEMBER, values | self._key(source))
 
     def forget(self, source: Source) -> None:
         self._conn.execute(FORGET, self._key(source))
 
     def refusals(self) -> dict[str, Refusal]:
-        row = self._conn.first(REFUSALS, self._of)
+        row = self._conn.first(REFUSALS, self._owner)
         return refusals_from_json(row[0] if row else None)
 
     def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
-        self._conn.execute(FORGET_REFUSALS, self._of)
+        self._conn.execute(FORGET_REFUSALS, self._owner)
         if refusals:
-            self._conn.execute(REMEMBER_REFUSALS, self._of | {"value": refusals_to_json(refusals)})
+            self._conn.execute(
+                REMEMBER_REFUSALS, self._owner | {"value": refusals_to_json(refusals)}
+            )
 
     def _key(self, source: Source) -> dict[str, object]:
-        return self._of | {
+        return self._owner | {
             "collection": text(source.collection or ""),
             "path": to_column(source.path),
         }
+
+
+def _source(
+    path: bytes,
+    collection: str,
+    is_file: bool,
+    patterns: str | None,
+    exclude: str,
+    follow_symlinks: bool,
+    keep_missing: bool,
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    own_id: str | None,
+    metadata: str,
+    workspace: bytes | None,
+) -> Source:
+    return Source(
+        str(from_column(path)),
+        collection or None,
+        is_file,
+        tuple(json.loads(patterns or "[]")),
+        tuple(json.loads(exclude)),
+        follow_symlinks,
+        keep_missing,
+        chunk_size,
+        chunk_overlap,
+        own_id,
+        tuple(json.loads(metadata).items()),
+        from_column(workspace),
+    )

@@ -1,8 +1,8 @@
-"""Find the chunks nearest to a query: an HNSW index of half-precision vectors proposes, exact
-cosines decide.
+"""Find the chunks nearest to a query: an HNSW index of half-precision vectors proposes candidates,
+and exact cosines rank them.
 
-The embeddings of queries are kept, too (see storage/vector.py); what a role may not write is
-not kept, nor what a standby was asked.
+The embeddings of queries are cached, too (see storage/vector.py), except on a standby, or if the
+role may not write.
 """
 
 import time
@@ -19,14 +19,14 @@ from .chunks import in_order
 from .connection import Connection
 from .selection import Selection
 
-# Chunks whose exact cosine is computed, or twice the limit if that is more: half precision errs
-# little
+# Chunks whose exact cosine is computed, or twice the limit if that is more: the errors of half
+# precision are small
 PROPOSED = 200
-MOST_DIMS = 4000  # of an HNSW index of half precision
-WORTH_AN_INDEX = 10_000  # embeddings: of fewer, all are compared
+MOST_DIMS = 4000  # of an HNSW index of half-precision vectors
+WORTH_AN_INDEX = 10_000  # embeddings: if there are fewer, all are compared
 
 COSINE = "-(embedding <#> %(query)s::real[]::vector({dims}))"
-# Chunks of other dimensions are another model's, in another space.
+# Embeddings of other dimensions are from other models, in other spaces.
 PROPOSE = """
 with near as materialized (
     select id, embedding from chunks c
@@ -51,8 +51,8 @@ OF = """
 select embedding::real[] from chunks where space = %(space)s and id = %(id)s and embedding is not null
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
-# Hashes are in no order of meaning, and the same in every engine. A text that stands in many places
-# counts once.
+# In the order of hashes, which is unrelated to meaning and the same in every engine. A text that
+# occurs several times counts once.
 SAMPLED = """
 with sampled as materialized (
     select (select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
@@ -82,7 +82,7 @@ where  vector_dims(embedding) = {dims}
 
 
 class VectorIndex:
-    """The embeddings of a space, or those of the chunks that are chosen."""
+    """The embeddings of a space, or of the chunks in a selection."""
 
     def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
         self._conn = conn
@@ -96,7 +96,7 @@ class VectorIndex:
         in the order of their documents.
 
         `exact` compares every embedding. An empty, zero or infinite vector has no results. Raises
-        ValueError for a vector that does not have the store's dimension.
+        ValueError if the vector's dimension is not the store's.
         """
         query = self._query(vector)
         if query is None or limit < 1:
@@ -107,11 +107,10 @@ class VectorIndex:
         given = {**parameters, **self._parameters(query), "proposed": max(PROPOSED, 2 * limit)}
         found: Ranking = []
         if not is_exact:
-            found = self._conn.all(self._written(PROPOSE, query, rows=rows), given)
-        if is_exact or (
-            self._chosen and len(found) < limit
-        ):  # what is chosen is far from the query: the index gave up
-            statement = self._written(EXACT, query, rows=rows)
+            found = self._conn.all(self._filled_in(PROPOSE, query, rows=rows), given)
+        # With too few results, the selection is far from the query, and the index gave up
+        if is_exact or (self._chosen and len(found) < limit):
+            statement = self._filled_in(EXACT, query, rows=rows)
             found = best_of(
                 lambda most: self._conn.all(statement, given | {"most": most}),
                 limit,
@@ -124,15 +123,15 @@ class VectorIndex:
         return in_order(self._conn, self._space, ids)
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
-        """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest`
-        does.
+        """The cosines of these chunks, without those that have no embedding. Raises ValueError as
+        `nearest` does.
         """
         query = self._query(vector)
         ids = list(chunk_ids)
         if query is None or not ids:
             return {}
         return dict(
-            self._conn.all(self._written(BY_ID, query), self._parameters(query) | {"ids": ids})
+            self._conn.all(self._filled_in(BY_ID, query), self._parameters(query) | {"ids": ids})
         )
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
@@ -141,14 +140,14 @@ class VectorIndex:
         return row and row[0]
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
-        """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query
+        """The cosines of at most SAMPLE chunks from all over the store, which show how near a query
         is to chunks in general.
         """
         query = self._query(vector)
         if query is None:
             return {}
         return dict(
-            self._conn.all(self._written(SAMPLED, query, sample=SAMPLE), self._parameters(query))
+            self._conn.all(self._filled_in(SAMPLED, query, sample=SAMPLE), self._parameters(query))
         )
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
@@ -163,7 +162,7 @@ class VectorIndex:
             )
         return unit(vector)
 
-    def _written(self, statement: str, query: UnitVector, **parts: Any) -> str:
+    def _filled_in(self, statement: str, query: UnitVector, **parts: Any) -> str:
         dims = len(query)
         return statement.format(dims=dims, cosine=COSINE.format(dims=dims), **parts)
 
@@ -172,8 +171,8 @@ class VectorIndex:
 
 
 def ensure_index(conn: Connection, dims: int) -> None:
-    """Make the HNSW index of embeddings of this dimension, if there are enough of them and the role
-    may. In a transaction.
+    """Create the HNSW index of embeddings of this dimension, if there are enough of them and the
+    role may. Needs a transaction.
     """
     name = INDEX.format(dims=dims)
     if dims > MOST_DIMS or conn.one(IS_INDEXED, {"name": name})[0]:
@@ -183,7 +182,7 @@ def ensure_index(conn: Connection, dims: int) -> None:
 
 
 def rebuild(conn: Connection, space: int) -> None:
-    """Make the HNSW index of the space's embeddings anew, where the role may. In a transaction."""
+    """Rebuild the HNSW index of the space's embeddings, if the role may. Needs a transaction."""
     row = conn.first(DIMS, {"space": space})
     if row is None:
         return
@@ -207,18 +206,18 @@ delete from query_embeddings where space = %(space)s and key in (
 
 
 class QueryCache(Cache):
-    """Holds the `size` queries of a space used last."""
+    """The cache of the `size` queries of a space used last."""
 
     def __init__(self, conn: Connection, space: int, size: int) -> None:
         self._conn = conn
         self._space = space
         self._size = size
 
-    def _kept(self, key: bytes) -> tuple[bytes, float]:
+    def _load(self, key: bytes) -> tuple[bytes, float]:
         kept, used_at = self._conn.first(GET, {"space": self._space, "key": key}) or (b"", 0.0)
         return bytes(kept), used_at
 
-    def _keep(self, key: bytes, value: bytes) -> None:
+    def _save(self, key: bytes, value: bytes) -> None:
         if not self._size or self._conn.in_transaction or self._conn.is_standby:
             return
         values = {

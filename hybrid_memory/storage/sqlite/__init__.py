@@ -1,1 +1,1 @@
-"""The storage engine that keeps everything in one SQLite file. All SQL stands here."""
+"""The storage engine that keeps everything in one SQLite file. All of its SQL is here."""

@@ -8,8 +8,8 @@ Python's int does `&` and `^` on thousands of bits at a time, as the vector unit
 would.
 
 The code of a vector is the row of its bits. A *block* has 8,192 *places*, and each place has one
-vector. For each dimension j, the block has one int, the *plane* of j. Bit i of this plane tells
-whether component j of the vector at place i is greater than component j of the center. The center
+vector. For each dimension j, the block has one int, the *plane* of j. Bit i of this plane is set
+if component j of the vector at place i is greater than component j of the center. The center
 is the mean of some of the vectors.
 
     dimension      0     1     2               place     2  1  0
@@ -17,7 +17,7 @@ is the mean of some of the vectors.
     place 1     -0.2   0.5   0.4       ->      plane 1   1  1  0
     place 2     -0.7   0.2  -0.1               plane 2   0  1  1         (about the center 0, 0, 0)
 
-The signs tell the angle: the more signs two vectors share, the smaller the angle between them
+The signs give the angle: the more signs two vectors share, the smaller the angle between them
 (Charikar, "Similarity estimation techniques from rounding algorithms", 2002). The center is
 subtracted because a component that is large in all vectors would otherwise give all of them the
 same sign.
@@ -52,8 +52,8 @@ compared, and the k places are chosen from all blocks together.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add, gt, mul
 
-# In a block: a plane has 1 KiB. Longer ints are only a little faster, and a change rewrites the
-# whole block
+# In a block, so that a plane has 1 KiB. Longer ints are only a little faster, and a change rewrites
+# the whole block
 PLACES = 8192
 # With 3, a scan takes a third longer and needs a fifth fewer candidates; with 1, it needs many more
 WEIGHT_BITS = 2
@@ -61,7 +61,7 @@ DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
 def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
-    """Return the mean of at least one vector, component by component."""
+    """The mean of at least one vector, component by component."""
     rest = iter(vectors)
     total = list(next(rest))
     n = 1
@@ -72,12 +72,12 @@ def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
 
 
 def code(vector: Sequence[float], center: Sequence[float]) -> bytes:
-    """Return a digit for each dimension: [0.9, -0.1, 0.0] with the center 0 -> b"100"."""
+    """A digit for each dimension: [0.9, -0.1, 0.0] with the center 0 -> b"100"."""
     return bytes(map(gt, vector, center)).translate(DIGITS)
 
 
 def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
-    """Return the planes of a block with these codes put in at these places.
+    """Put codes at these places into the planes of a block, and return the planes.
 
     The planes follow each other, in `width` bytes each. The planes of an empty block are b"".
     """
@@ -98,7 +98,7 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
 
 
 def differing(planes: bytes, others: bytes, width: int) -> int:
-    """Return the mask of the places whose codes in `planes` and in `others` are different."""
+    """The mask of the places whose codes in `planes` and in `others` differ."""
     result = 0
     for start in range(0, len(planes), width):
         plane = planes[start : start + width]
@@ -108,13 +108,13 @@ def differing(planes: bytes, others: bytes, width: int) -> int:
 
 
 def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
-    """Return the weights that are not 0, by dimension: the query as integers, without its share of
-    the center.
+    """The weights that are not 0, by dimension: the query as integers, without its share of the
+    center.
 
-    All vectors have the center in common, so it says nothing about their order. From a query that
-    is like the vectors, the whole center is subtracted. A question, for example, is less like them:
-    if the whole center were subtracted, the rest would point away from the center, and therefore
-    away from every vector.
+    All vectors have the center in common, so it does not change their order. If the query is
+    similar to the vectors, the whole center is subtracted. A question, for example, is less similar
+    to them: if the whole center were subtracted, the rest would point away from the center, and
+    therefore away from every vector.
     """
     share = sum(map(mul, query, center)) / (sum(map(mul, center, center)) or 1.0)
     share = min(max(share, 0.0), 1.0)
@@ -125,7 +125,7 @@ def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
 
 
 def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]:
-    """Return the scores of the places of a block, as counters, the one of the lowest bit first.
+    """The scores of the places of a block, as counters, the one of the lowest bit first.
 
     With the same weights, every block has the same number of counters.
     """
@@ -152,7 +152,7 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
 
 
 def _add(planes: list[int]) -> tuple[int, list[int]]:
-    """Return for each place the lowest bit of the sum, and planes (the carries) whose sum is half of the
+    """For each place, the lowest bit of the sum, and planes (the carries) whose sum is half of the
     rest.
     """
     total = planes.pop() if len(planes) % 2 else 0
@@ -166,8 +166,8 @@ def _add(planes: list[int]) -> tuple[int, list[int]]:
 
 
 def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[int]:
-    """Return the k places with the highest scores, and those whose score equals the last of these,
-    as a mask for each block.
+    """The k places with the highest scores, and those whose score equals the last of these, as a
+    mask for each block.
 
     `blocks` has the counters of each of one or more blocks, `among` the masks of the places to
     choose from.

@@ -1,5 +1,5 @@
-"""What is read of documents: one of them, lists, counts; their names, links and tags, which are also
-written here; and, for the doctor, what may be inconsistent in a database.
+"""Read documents: single ones, lists and counts; read and write their names, links and tags; and,
+for `doctor`, check a database for inconsistencies.
 """
 
 import json
@@ -37,7 +37,7 @@ from   documents d left join extracts e using (doc_id)
 where  d.doc_id = ?
 """
 
-# What is pending comes from its own small index (+ keeps another out); counting what is embedded
+# Pending chunks have their own small index (+ rules another one out); counting embedded chunks
 # would read every chunk.
 LIST = """
 with waiting as (
@@ -101,7 +101,7 @@ NEWEST = 10
 
 
 def dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
-    """Return the rows by the names of their columns."""
+    """The rows as dicts, by column name."""
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
@@ -228,8 +228,8 @@ PUT_TAG = "insert into tags (tag, doc_id) values (?, ?)"
 
 
 def put_links(conn: sqlite3.Connection, row: Mapping[str, Any], found: DocumentLinks) -> None:
-    """Write the names, links and tags of a document, of which there are none yet, from its row of
-    `documents` and what its text has.
+    """Write the names, links and tags of a document that has none yet, from its row of `documents`
+    and the links in its text.
     """
     doc_id = row["doc_id"]
     metadata = row["metadata"]
@@ -251,7 +251,7 @@ def put_links(conn: sqlite3.Connection, row: Mapping[str, Any], found: DocumentL
 
 
 def remove_links(conn: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
-    """Remove the names, links and tags of documents."""
+    """Delete the names, links and tags of documents."""
     ids = [(doc_id,) for doc_id in doc_ids]
     for table in TABLES_OF_MARKS:
         conn.executemany(f"delete from {table} where doc_id = ?", ids)
@@ -276,7 +276,7 @@ class Links(LinkReader):
 
     OF = "l.doc_id = :doc_id"
     TO = "l.key in (select key from names where doc_id = :doc_id and kind <> 'title')"
-    # A link with a path may be broken although there is a document of the name.
+    # A link with a path may be broken even if a document has its name.
     MAYBE_BROKEN = (
         "instr(l.target, '/') or l.key not in (select key from names where kind <> 'title')"
     )
@@ -291,13 +291,13 @@ class Links(LinkReader):
     def _links(self, condition: str, doc_id: str = "") -> list[LinkColumns]:
         return self._conn.execute(LINKS.format(condition=condition), {"doc_id": doc_id}).fetchall()
 
-    def _tagged(self) -> list[tuple[str, Any]]:
+    def _tags_with_documents(self) -> list[tuple[str, Any]]:
         return self._conn.execute(TAGS).fetchall()
 
     def _tags_of(self, doc_id: str) -> list[str]:
         return [tag for (tag,) in self._conn.execute(TAGS_OF, {"doc_id": doc_id})]
 
-    def _having(self, key: str) -> list[tuple[Any, ...]]:
+    def _names_with(self, key: str) -> list[tuple[Any, ...]]:
         return self._conn.execute(NAMED, (key,)).fetchall()
 
 
@@ -305,8 +305,7 @@ OLDEST_SQLITE = (3, 38)
 
 INTEGRITY = "pragma integrity_check(10)"
 FTS_INTEGRITY = "insert into chunks_fts (chunks_fts) values ('integrity-check')"
-# FTS5 has a row in this small table for each row of the index; those of the index itself have the
-# texts.
+# FTS5 has a row in this small table for each row of the index, whose own rows contain the texts.
 NOT_INDEXED = (
     "select count(*) from (select id from chunks except select id from chunks_fts_docsize)"
 )
@@ -322,8 +321,8 @@ where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
 
 BLOCKS = "select block, live, center, length(planes) from vector_blocks"
 SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
-# Those without an embedding that have a slot are few and counted one by one. The counts of all
-# embeddings and of all slots, which indexes give, differ by those with an embedding alone less these.
+# Indexes give the number of embeddings and of slots. Their difference is the number of chunks with
+# only an embedding, less the number with only a slot; these are few and counted one by one.
 COUNT_UNPAIRED = """
 select (select count(*) from chunks) - (select count(*) from chunks where embedding is null)
        - (select count(*) from chunks where slot is not null)
@@ -352,7 +351,7 @@ class Checks:
     def integrity(self) -> list[str]:
         lines = (line for (text,) in self._conn.execute(INTEGRITY) for line in text.splitlines())
         # "*** in database main ***" is a title; new versions of SQLite also check the keyword
-        # index, which is a check of its own.
+        # index, which `keyword_index` does here.
         return [
             line
             for line in lines
@@ -365,14 +364,13 @@ class Checks:
                 self._conn.execute(FTS_INTEGRITY)
             (counted,) = self._conn.execute(f"select {COUNTED}").fetchone()
             size = FTSIndex(self._conn).size()
-        except (
-            sqlite3.OperationalError
-        ) as error:  # SQLite takes the check for a write, which may not be possible
+        except sqlite3.OperationalError as error:
+            # SQLite treats the check as a write, which may not be possible
             return None, f"not checked: {error}"
         except sqlite3.DatabaseError as error:
             return False, str(error)
         if size != counted:
-            return False, f"it counts {size} chunks and has {counted}"
+            return False, f"it has {counted} chunks, but its stored size is {size}"
         return True, "FTS5's own check passes"
 
     def keyword_index_differences(self) -> tuple[int, int]:
@@ -392,10 +390,10 @@ class Checks:
 
 
 def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
-    """Return a line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs
-    them, except wrong lengths.
+    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them,
+    except wrong lengths.
 
-    Embeddings, which are most of the database, are read only by a thorough check.
+    Only a thorough check reads the embeddings, which are most of the database.
     """
     problems = [
         f"chunk {id} has slot {slot}, but there is no such block"
@@ -415,22 +413,20 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
     center = decode_embedding(common)
     for block, live, own, size in conn.execute(BLOCKS):
         if own != common or size != len(center) * len(live):
-            problems.append(f"block {block} has another center or size than it should have")
+            problems.append(f"block {block} has the wrong center or size")
             continue
         in_use = bitplanes.mask(
             slot % PLACES for (slot,) in conn.execute(SLOTS_IN_BLOCK, slots_of(block))
         )
         if int.from_bytes(live, "little") != in_use:
-            problems.append(f"block {block} has other live places than its chunks have slots")
+            problems.append(f"block {block} has other live places than the slots of its chunks")
         if thorough:
             problems += _check_codes(conn, block, len(live), common)
     return problems
 
 
 def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
-    """Return the embeddings of a block that are not what they should be, and those that have
-    another code.
-    """
+    """A line for each embedding of a block that is invalid or that its code does not match."""
     chunks = {slot % PLACES: (id, data or b"") for id, data, slot in chunks_in(conn, block)}
     center = decode_embedding(common)
     problems = []
@@ -439,7 +435,7 @@ def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes
         vector = decode_embedding(data) if len(data) == len(common) else []
         if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
             problems.append(
-                f"chunk {id} has an embedding of another dimension, or of another length than 1"
+                f"chunk {id} has an embedding of another dimension, or its length is not 1"
             )
         elif place < 8 * width:
             codes[place] = bitplanes.code(vector, center)
@@ -449,6 +445,7 @@ def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes
             bitplanes.differing(planes, bitplanes.insert(planes, codes, width), width)
         )
         problems += [
-            f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong
+            f"chunk {chunks[place][0]} has a code that does not match its embedding"
+            for place in wrong
         ]
     return problems

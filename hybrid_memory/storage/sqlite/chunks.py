@@ -1,5 +1,5 @@
-"""What is read of chunks and their documents: by a search, and to make their terms for the keyword
-index once more.
+"""Read chunks and their documents for a search, and recompute the terms of chunks for the keyword
+index.
 """
 
 import json
@@ -55,7 +55,7 @@ where    c.id = :id or c.id in (
                and  {END_OF_CHUNK_ID} in (select '-' || ({PLACE} + value) from json_each(:steps)))
 order by c.id
 """
-# Also of tables that somebody else made, whose rows have an order but perhaps no id
+# Also for tables of another program, whose rows have an order but perhaps no id
 IN_ORDER = """
 select rowid from chunks where rowid in (select value from json_each(?)) order by doc_id, rowid
 """
@@ -66,7 +66,7 @@ COUNT = "select count(*) from chunks"
 
 
 def in_order(conn: sqlite3.Connection, ids: Collection[int]) -> list[int]:
-    """Return these chunks in the order of their documents' ids, and of their places in them."""
+    """These chunks, ordered by document id, and by their place in the document."""
     return [id for (id,) in conn.execute(IN_ORDER, (json.dumps(list(ids)),))]
 
 
@@ -131,11 +131,11 @@ class Chunks:
         return int(self._conn.execute(COUNT).fetchone()[0])
 
 
-# What the index was given of chunks, made once more from the chunks and their documents.
+# The indexed terms of chunks, computed again from the chunks and their documents.
 #
-# To take a chunk out of an index that has no copy of its texts, FTS5 must be given them exactly as
-# they were put in. So `chunks.indexed` has a checksum of them; if it differs, as after a change of
-# the analyzer, the index has to be built anew.
+# To remove a chunk from an index without a copy of its texts, FTS5 needs exactly the terms that
+# were indexed. `chunks.indexed` has a checksum of them; if it differs, for example after a change
+# of the analyzer, the index has to be rebuilt.
 
 ROWS = """
 select   c.id, c.doc_id, c.heading_path, c.content, d.collection, d.metadata,
@@ -146,31 +146,30 @@ order by c.doc_id, c.id
 """
 OF_DOCUMENT = ROWS.format("c.doc_id = ?")
 OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
-CALLED = "select name from names where doc_id = ? and kind <> 'file'"
+TITLES_AND_ALIASES = "select name from names where doc_id = ? and kind <> 'file'"
 
 
-def of_document(conn: sqlite3.Connection, doc_id: str) -> Iterator[tuple[int, Terms]]:
-    """Yield chunks.id and terms of the document's chunks."""
-    return _of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
+def document_terms(conn: sqlite3.Connection, doc_id: str) -> Iterator[tuple[int, Terms]]:
+    """Yield (chunks.id, terms) of the document's chunks."""
+    return _terms_of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
 
 
-def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, Terms]]:
-    """Yield chunks.id and terms of these chunks."""
-    return _of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
+def chunk_terms(conn: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, Terms]]:
+    """Yield (chunks.id, terms) of these chunks."""
+    return _terms_of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
 
 
-def called(conn: sqlite3.Connection, doc_id: str) -> list[str]:
-    """Return the titles and aliases of a document."""
-    return [name for (name,) in conn.execute(CALLED, (doc_id,))]
+def titles_and_aliases(conn: sqlite3.Connection, doc_id: str) -> list[str]:
+    return [name for (name,) in conn.execute(TITLES_AND_ALIASES, (doc_id,))]
 
 
-def _of_rows(
+def _terms_of_rows(
     conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Terms]]:
     for doc_id, group in groupby(rows, itemgetter(1)):
         chunks = list(group)
         _, _, _, _, collection, metadata, is_first = chunks[0]
-        names = called(conn, doc_id) if is_first else None
+        names = titles_and_aliases(conn, doc_id) if is_first else None
         texts = ((heading_path, content) for _, _, heading_path, content, *_ in chunks)
         for (id, *_), of_chunk in zip(
             chunks, terms(doc_id, collection, metadata, texts, names), strict=True

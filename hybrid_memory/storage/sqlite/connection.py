@@ -14,20 +14,20 @@ from ...errors import StoreError, WayOut
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
-SILENCE = 1.0  # seconds after which it says so
+SILENCE = 1.0  # seconds of waiting before it is reported
 
-SMALLEST = 512  # bytes of a database that is not empty
+SMALLEST = 512  # bytes of the smallest database that is not empty
 NEW_MEMORY = (
     "make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts that have no file, "
     "and `ingest` reads the files again"
 )
 DAMAGED = f"; restore a copy, or {NEW_MEMORY}"
-WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or the folder
-    sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
+WAYS_OUT = {  # by SQLite's code for a problem with the file, the disk or the folder
+    sqlite3.SQLITE_CANTOPEN: "; it must be a file that you may read, in a folder that you may write to",
     sqlite3.SQLITE_CORRUPT: DAMAGED,
-    sqlite3.SQLITE_CORRUPT_VTAB: "; `hybrid-memory reindex` makes the index anew",
-    sqlite3.SQLITE_FULL: "; make room and run the command again",
-    sqlite3.SQLITE_IOERR: "; its disk or file system fails",
+    sqlite3.SQLITE_CORRUPT_VTAB: "; run `hybrid-memory reindex` to rebuild the index",
+    sqlite3.SQLITE_FULL: "; free some space and run the command again",
+    sqlite3.SQLITE_IOERR: "; check the disk and its file system",
     sqlite3.SQLITE_NOTADB: (
         f"; name another file with --db, or if it was a memory, restore a copy or {NEW_MEMORY}"
     ),
@@ -37,11 +37,11 @@ WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or t
 
 BROKEN = (
     sqlite3.DatabaseError,
-    UnicodeDecodeError,  # of an error message that quotes damaged bytes
+    UnicodeDecodeError,  # raised by an error message that quotes damaged bytes
 )
 
-# How SQLite's messages begin where a table or a value is not what this program wrote; their code is
-# that of any SQL error.
+# Beginnings of SQLite's messages about a table or value that this program did not write. Their code
+# is the general one for SQL errors.
 SIGNS_OF_DAMAGE = (
     "no such table",
     "no such column",
@@ -53,31 +53,31 @@ SIGNS_OF_DAMAGE = (
     "invalid fts5 file format",
 )
 
-# One statement, because another process may create the tables between two.
+# A single statement: between two, another process might create the tables.
 VERSION_AND_OWNER = """
 select user_version, application_id, exists (select 1 from sqlite_schema)
 from   pragma_user_version, pragma_application_id
 """
 
 
-# Rows of text and embedding have 1.5 to 5 KB: of small pages, they leave up to half unused. Freed
-# pages can be given back.
+# Rows of text and embedding have 1.5 to 5 KB, which would leave up to half of a small page unused.
+# With incremental vacuum, freed pages can be released.
 LAYOUT = ("page_size = 16384", "auto_vacuum = incremental")
-LARGE = 50_000_000  # bytes of a file whose upgrade takes long enough to be told
+LARGE = 50_000_000  # bytes; the upgrade of a larger file takes a while and is announced
 
-OnWait = Callable[[str], None]  # is told what a writer waits for
+OnWait = Callable[[str], None]  # called with a line about what a writer waits for
 
 
 def connect(
     path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = messages.warning
 ) -> sqlite3.Connection:
-    """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600,
+    """Open the database in autocommit mode; with `create`, create it if it is missing (mode 0600,
     WAL).
 
-    Any thread may use the connection, one at a time. Opening an up-to-date database waits for
-    nobody, and writes nothing unless it is a copy that is not in WAL. Raises StoreError for a file
-    that is missing, damaged, from another program or from a newer version, and with `read_only` of
-    an older one; the file stays as it is.
+    Any thread may use the connection, one at a time. Opening an up-to-date database never waits,
+    and writes nothing unless it is a copy that is not in WAL mode. Raises StoreError for a file
+    that is missing, damaged, from another program or from a newer version, and with `read_only`
+    also from an older one; the file stays as it is.
     """
     if path != ":memory:":
         if create:
@@ -97,7 +97,7 @@ def connect(
                 _refuse_older(path)
             _upgrade(conn, path, create, on_wait)
         elif not read_only and conn.execute("pragma journal_mode").fetchone()[0] == "delete":
-            # A copy, as `vacuum into` makes it.
+            # A copy made by `vacuum into`.
             with suppress(sqlite3.OperationalError):
                 conn.execute("pragma journal_mode = wal")
     except BaseException as error:
@@ -109,11 +109,11 @@ def connect(
 
 
 def _refuse_older(path: str) -> NoReturn:
-    raise StoreError(f"{path} is of an older version, which the next command upgrades")
+    raise StoreError(f"{path} is from an older version; the next command upgrades it")
 
 
 def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:
-    """Return what SQLite says about the file, its disk or its lock, in one line with the way out;
+    """Explain an SQLite error about the file, its disk or its lock, in one line with a way out;
     None for a bug in this program.
     """
     if isinstance(error, UnicodeDecodeError) or str(error).startswith(SIGNS_OF_DAMAGE):
@@ -131,7 +131,9 @@ def failure(error: Exception, path: str, what: str = "cannot write") -> StoreErr
 
 
 def _create_private(path: str) -> None:
-    """Make an empty file that only its owner can read; SQLite gives -wal and -shm the same mode."""
+    """Create an empty file that only its owner can read; SQLite gives -wal and -shm the same
+    mode.
+    """
     try:
         if not os.path.exists(path):
             _make_private_folder(os.path.dirname(path))
@@ -141,7 +143,7 @@ def _create_private(path: str) -> None:
 
 
 def _make_private_folder(path: str) -> None:
-    """Make a folder and those above it, for their owner only, whatever the umask."""
+    """Create a folder and its missing parents, for their owner only, whatever the umask."""
     if path and not os.path.isdir(path):
         _make_private_folder(os.path.dirname(path))
         with suppress(FileExistsError):  # another process was first
@@ -170,7 +172,7 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 def uri(path: str, parameters: str) -> str:
-    """Return the path as a URI of SQLite, see https://sqlite.org/uri.html."""
+    """The path as an SQLite URI, see https://sqlite.org/uri.html."""
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return f"file:{name}?{parameters}"
 
@@ -194,15 +196,15 @@ def _size(path: str) -> int:
 
 
 def _version(conn: sqlite3.Connection, path: str) -> int:
-    """Return the schema version, 0 for an empty file.
+    """The schema version; 0 for an empty file.
 
-    Raises StoreError for a newer version, for one that was made before the first, and for another
-    program's file.
+    Raises StoreError for a newer version, for one from before the first, and for another program's
+    file.
     """
     version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
     if application == schema.DEVELOPMENT_ID:
         raise StoreError(
-            f"{path} was made by a development version, whose tables are not read any more: "
+            f"{path} was made by a development version, which is no longer supported: "
             f"give it another name, and {NEW_MEMORY}"
         )
     if application != schema.APPLICATION_ID and (version or is_used):
@@ -210,10 +212,10 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
             f"{path} is a SQLite database of another program; name another file with --db"
         )
     if version < 0 or (is_used and not version):
-        raise StoreError(f"{path} is damaged: it says schema version {version}{DAMAGED}")
+        raise StoreError(f"{path} is damaged: it has schema version {version}{DAMAGED}")
     if version > schema.VERSION:
         raise StoreError(
-            f"{path} was written by a newer hybrid-memory (schema {version}, this one knows "
+            f"{path} was written by a newer hybrid-memory (schema {version}, this one supports "
             f"{schema.VERSION}); upgrade this one"
         )
     return int(version)
@@ -223,12 +225,12 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait)
     if not create and _version(conn, path) == 0:
         way_out = WayOut("ingest", "ingest --path DIR", "fills it")
         raise StoreError(f"the database {path} is empty", way_out)
-    if 0 < _size(path) < SMALLEST:  # SQLite takes such a file for an empty database
+    if 0 < _size(path) < SMALLEST:  # SQLite opens such a file as an empty database
         raise StoreError(
             f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}"
         )
     if _size(path) > LARGE:
-        on_wait(f"bringing {path} to the tables of this version, once")
+        on_wait(f"upgrading {path} to the tables of this version")
     if not _version(conn, path):
         for layout in LAYOUT:
             conn.execute(f"pragma {layout}")
@@ -249,9 +251,9 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait)
 
 
 def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = messages.warning) -> None:
-    """Write the whole file anew, without unused space.
+    """Rewrite the whole file without unused space.
 
-    Needs free room of twice its size; raises sqlite3.OperationalError where that is missing, and
+    Needs free disk space of twice its size. Raises sqlite3.OperationalError if there is less, and
     the file stays as it is.
     """
     write(conn, "vacuum", path, on_wait)
@@ -259,8 +261,8 @@ def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = messages.warn
 
 
 def _switch_to_wal(conn: sqlite3.Connection) -> None:
-    """Switch the journal to WAL. SQLite says "locked" at once if another process does the same, so
-    this waits itself.
+    """Switch the journal to WAL. SQLite reports "locked" at once if another process does the same,
+    so this retries.
     """
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
@@ -275,9 +277,9 @@ def _switch_to_wal(conn: sqlite3.Connection) -> None:
 
 
 def write(conn: sqlite3.Connection, statement: str, path: str, on_wait: OnWait) -> None:
-    """Execute what needs the write lock at its very beginning: `begin immediate` or `vacuum`.
+    """Execute a statement that needs the write lock from its start: `begin immediate` or `vacuum`.
 
-    `on_wait` is called once if another process has the lock for more than SILENCE seconds.
+    `on_wait` is called once if another process holds the lock for more than SILENCE seconds.
     """
     (timeout,) = conn.execute("pragma busy_timeout").fetchone()
     rest = timeout / 1000 - SILENCE
@@ -297,23 +299,23 @@ def write(conn: sqlite3.Connection, statement: str, path: str, on_wait: OnWait) 
 
 @contextmanager
 def one_state(conn: sqlite3.Connection) -> Iterator[None]:
-    """Show one state of the database to all statements inside, whoever writes meanwhile. Nothing may
-    be written.
+    """Show one state of the database to all statements inside, whatever others write. Nothing
+    inside may write.
     """
-    if conn.in_transaction:  # the caller's, who sees one state already
+    if conn.in_transaction:  # the caller's transaction shows one state already
         yield
         return
     conn.execute("begin")
     try:
         yield
     finally:
-        if conn.in_transaction:  # an interrupted statement or a full disk has ended it
+        if conn.in_transaction:  # an interrupted statement or a full disk ends it
             conn.execute("rollback")
 
 
 @contextmanager
 def waiting(conn: sqlite3.Connection, seconds: float) -> Iterator[None]:
-    """Wait for other writers for this long at most, in place of BUSY_TIMEOUT."""
+    """Wait at most this long for other writers, instead of BUSY_TIMEOUT."""
     (before,) = conn.execute("pragma busy_timeout").fetchone()
     conn.execute(f"pragma busy_timeout = {round(seconds * 1000)}")
     try:

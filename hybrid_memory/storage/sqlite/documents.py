@@ -1,7 +1,6 @@
-"""Write documents and chunks over all tables, whole or only what was added at the end. Every method
-that writes needs a transaction.
-
-The folders and files that were ingested, and how, stand here too, as these give documents their ids.
+"""Write documents and chunks to all tables, completely or only what was added at the end, and the
+list of ingested folders and files, which determine document ids. Every method that writes needs a
+transaction.
 """
 
 import json
@@ -21,7 +20,7 @@ from ..source import (
     Source,
     StoredDocument,
     Whole,
-    claimed,
+    claim_error,
     is_in,
     refusals_from_json,
     refusals_to_json,
@@ -29,7 +28,7 @@ from ..source import (
 )
 from . import vectors as blocks
 from .catalog import Links, dicts, put_links, remove_links
-from .chunks import called, of_chunks
+from .chunks import chunk_terms, titles_and_aliases
 from .embeddings import Embeddings
 from .keyword import FTSIndex, checksum
 from .schema import path_from_column, path_to_column
@@ -80,7 +79,7 @@ class Sources(KnownSources):
             CLAIMED, {"collection": source.collection, "path": path_to_column(source.path)}
         ).fetchone()
         if row:
-            raise claimed(source, path_from_column(row[0]), row[1])
+            raise claim_error(source, path_from_column(row[0]), row[1])
 
     def remember(self, source: Source) -> None:
         if not source.is_file:
@@ -167,7 +166,7 @@ CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 HASHES_OF = "select id, content_hash from chunks where doc_id = ?"
 TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
 
-BATCH = 512  # spooled chunks that are in memory at a time
+BATCH = 512  # spooled chunks in memory at a time
 
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
 TEXTS_CUT_OTHERWISE = """
@@ -192,7 +191,7 @@ select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, c
 from   chunks where doc_id = ? order by id
 """
 
-# What is stored of a document that grows, compared with its chunks as they are now.
+# The stored chunks of a growing document, to compare with its current ones.
 CHUNKS_NOW = """
 select id, chunk_id, heading, start_line, end_line, content_hash, date
 from   chunks
@@ -203,8 +202,8 @@ COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "da
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
 LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
 AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
-# The first chunk, which the keyword index also finds by the metadata, if these change while it stays.
-TELLING_FIRST = """
+# The first chunk is also indexed by the metadata: its id, if it stays and the metadata change.
+FIRST_IF_METADATA_CHANGED = """
 select min(c.id)
 from   chunks c join documents d using (doc_id)
 where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
@@ -251,7 +250,7 @@ class Documents:
         return whole(
             row,
             dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))),
-            Links(self._conn).found(doc_id),
+            Links(self._conn).links_to_copy(doc_id),
         )
 
     def texts_cut_otherwise(self, chunking: str) -> list[str]:
@@ -269,10 +268,10 @@ class Documents:
         self._conn.execute(SET_INDEXED_AT, (indexed_at, doc_id))
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`. A chunk is written with its embedding: a row that grows would
-        leave pages half empty.
+        """As in `protocol.Documents`. A chunk is written with its embedding: adding that later
+        would make rows grow, which leaves pages half empty.
         """
-        # What a document loses here may be the embedding of a later one
+        # A later document may need an embedding that an earlier one loses here
         vectors = dict(new_vectors or {})
         placing = blocks.Placing(self._conn)
         for prepared in documents:
@@ -298,7 +297,7 @@ class Documents:
         if terms_of_chunks is None:
             row = prepared.row
             written = ((chunk["heading_path"], chunk["content"]) for chunk in prepared.chunks)
-            names = called(self._conn, doc_id)
+            names = titles_and_aliases(self._conn, doc_id)
             terms_of_chunks = terms(doc_id, row["collection"], row["metadata"], written, names)
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
         _put_chunks(self._conn, doc_id, zip(chunks, terms_of_chunks, strict=True))
@@ -340,13 +339,13 @@ class GrowingDocument:
         self._kept = 0  # chunks that stay as they are
         self._last = 0  # the chunks.id of the last of them
         self._new = 0
-        self._conn.execute(DROP_SPOOL)  # one may be left where an ingest was interrupted
+        self._conn.execute(DROP_SPOOL)  # an interrupted ingest may have left one
         self._conn.execute(CREATE_SPOOL)
 
     def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
         stored = self._conn.execute(CHUNKS_NOW, (self._doc_id,))
         same = True
-        self._conn.execute("savepoint spool")  # nothing but the temporary database is written
+        self._conn.execute("savepoint spool")  # only the temporary database is written
         try:
             for chunk in chunks:
                 row = stored.fetchone() if same else None
@@ -359,7 +358,7 @@ class GrowingDocument:
                     self._new += 1
         finally:
             stored.close()
-            if self._conn.in_transaction:  # a full disk has ended it
+            if self._conn.in_transaction:  # a full disk ends it
                 self._conn.execute("release spool")
         return self._kept + self._new
 
@@ -379,7 +378,9 @@ class GrowingDocument:
         self._embeddings.keep(ids)
         index = FTSIndex(self._conn)
         blocks.drop(self._conn, ids)
-        (first,) = self._conn.execute(TELLING_FIRST, {**row, "last": self._last}).fetchone()
+        (first,) = self._conn.execute(
+            FIRST_IF_METADATA_CHANGED, {**row, "last": self._last}
+        ).fetchone()
         again = [first] if first else []
         index.remove(again + ids)
         self._conn.execute(
@@ -388,13 +389,13 @@ class GrowingDocument:
         self._conn.execute(PUT_DOCUMENT, _columns(row))
         remove_links(self._conn, [self._doc_id])
         put_links(self._conn, row, NO_LINKS)
-        index.add_again(of_chunks(self._conn, again))
+        index.add_again(chunk_terms(self._conn, again))
         self._put_spooled(row)
         self._embeddings.restore()
         return self._new
 
     def _put_spooled(self, row: Mapping[str, Any]) -> None:
-        names = None if self._last else called(self._conn, self._doc_id)
+        names = None if self._last else titles_and_aliases(self._conn, self._doc_id)
         written = ((path, content) for _, path, content in self._conn.execute(SPOOLED))
         terms_of_chunks = terms(self._doc_id, row["collection"], row["metadata"], written, names)
         spooled = self._conn.execute(SPOOLED_ROWS)
@@ -404,7 +405,7 @@ class GrowingDocument:
             _put_chunks(self._conn, self._doc_id, batch)
 
     def close(self) -> None:
-        # An interrupted statement may still be reading it.
+        # An interrupted statement may still be reading the table.
         with suppress(sqlite3.OperationalError):
             self._conn.execute(DROP_SPOOL)
 
@@ -412,9 +413,9 @@ class GrowingDocument:
 def _embedded(
     chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing
 ) -> dict[str, Any]:
-    """Return what the row of a chunk has of its embedding, if that is known."""
+    """The columns of a chunk's embedding; {} if it has none yet."""
     vector, truncated = vectors.get(chunk["content_hash"], (b"", False))
-    data = placing.fitting(chunk["chunk_id"], vector)
+    data = placing.normalized(chunk["chunk_id"], vector)
     if data is None:
         return {}
     return {"slot": placing.take(data), "embedding": data, "truncated": truncated}
@@ -423,7 +424,7 @@ def _embedded(
 def _put_chunks(
     conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]
 ) -> None:
-    """Write rows of `chunks`, behind those that the document has, and index them."""
+    """Write rows of `chunks` after those that the document has, and index them."""
     rows = list(chunks)
     (last,) = conn.execute(LAST_OF, (doc_id,)).fetchone()
     conn.executemany(
@@ -434,8 +435,8 @@ def _put_chunks(
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row as the table holds it; a text without a file has its size beside it, so that a list
-    need not read the text.
+    """The row as the table stores it. A text without a file gets its size, so that lists need not
+    read the text.
     """
     if row["content"] is None:
         size = row["file_size"]

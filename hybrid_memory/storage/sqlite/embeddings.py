@@ -1,7 +1,8 @@
-"""Which chunk has which embedding: the one identity they share, what is known, what is pending.
+"""The embeddings of chunks: their common identity, those that are known, and those that are
+pending.
 
-Spare embeddings belong to no chunk: those of texts that left, and those of the next model, by identity and
-content hash.
+Spare embeddings belong to no chunk: they are those of deleted texts and those of the next model, by
+identity and content hash.
 """
 
 import json
@@ -77,8 +78,10 @@ set    slot = null,
 
 
 def _as_pending(rows: "Iterable[tuple[int, bytes, str, str]]") -> "list[Pending]":
-    """Return rows of id, content hash, heading path and content with the text to embed."""
-    # Not at the top: no search needs it.
+    """Convert rows of id, content hash, heading path and content to chunks with the text to
+    embed.
+    """
+    # Imported here because no search needs it.
     from ...documents.document import embedded_text
     from ..source import Pending
 
@@ -170,7 +173,7 @@ def _key(identity: "Identity") -> bytes:
 
 
 def _at_unit_length(data: bytes) -> bytes:
-    """Return the embedding as the chunks have it; b"" for one that is empty, zero or not finite."""
+    """The embedding as chunks have it; b"" if it is empty, zero or not finite."""
     return encode_embedding(unit(decode_embedding(data)) or ())
 
 
@@ -243,7 +246,7 @@ class Embeddings:
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
         marked = list(hashes)
-        if marked:  # one statement for all, because it goes through all that is pending
+        if marked:  # one statement for all, because it reads all pending chunks
             self._conn.execute(MARK_UNEMBEDDABLE.format(", ".join("?" * len(marked))), marked)
 
     @cached_property

@@ -1,7 +1,8 @@
-"""The SQLite engine: one connection, its transactions, and the parts of the store that work on it.
+"""The SQLite engine: one connection, its transactions, and the parts of the store that use it.
 
-Threads take turns at the one connection. Measured with 4 threads, 6,000 chunks and 40 searches: 0.9 to
-1.1 s in turn, 1.5 to 1.8 s with a connection for each thread, because a search is mostly Python.
+Threads take turns at the one connection. Measured with 4 threads, 6,000 chunks and 40 searches: 0.9
+to 1.1 s in turns, 1.5 to 1.8 s with a connection for each thread, because most of a search is
+Python.
 """
 
 import json
@@ -9,7 +10,7 @@ import sqlite3
 import struct
 import sys
 
-# The module threading would cost each search its import, and the quick exit
+# Importing the module threading would slow down each search, and the exit
 from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from .selection import Selection
     from .vectors import QueryCache, VectorIndex
 
-# What reading a damaged file can raise, in SQLite and in code that gets values which this program never
-# wrote. A ValueError is none of them: so the mistakes of a caller are told.
+# What reading a damaged file can raise, in SQLite and in code that reads values which this program
+# never wrote. A plain ValueError is not among them, because it reports a mistake of the caller.
 SIGNS_OF_DAMAGE = (
     sqlite3.DatabaseError,
     UnicodeDecodeError,
@@ -51,9 +52,9 @@ SIGNS_OF_DAMAGE = (
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
 MUCH_FREE = 0.01  # share of the pages
-MUCH_GROWN = 1.5  # times the chunks before
+MUCH_GROWN = 1.5  # times the earlier number of chunks
 
-# SQLite's own check does not mind a value of another type than its column's.
+# SQLite's own check accepts values whose type is not that of their column.
 NO_TEXT = """
 select exists (
     select 1 from chunks where typeof(content) || typeof(heading) || typeof(heading_path) <> 'texttexttext'
@@ -64,9 +65,12 @@ select exists (
 
 
 class SQLiteStorage:
-    """An open file as `protocol.Storage`. What few commands need is imported when it is first used."""
+    """Implements `protocol.Storage` for a file. Parts that few commands need are imported on first
+    use.
+    """
 
-    # With more, another writer waits for longer than some 200 ms; with fewer, FTS5 has more to merge.
+    # With more, other writers wait for longer than about 200 ms; with fewer, FTS5 has more to
+    # merge.
     group = 2048
 
     def __init__(
@@ -77,7 +81,7 @@ class SQLiteStorage:
         read_only: bool = False,
         on_wait: connection.OnWait = messages.warning,
     ) -> None:
-        """Open the file, or with `create` make it. Raises StoreError where that is not possible.
+        """Open the file, or with `create`, create it. Raises StoreError if that is not possible.
 
         `on_wait` is called with a line when another process keeps this one from writing for longer
         than a second.
@@ -87,7 +91,7 @@ class SQLiteStorage:
             path, create=create, read_only=read_only, on_wait=on_wait
         )
         self._on_wait = on_wait
-        self._turn = RLock()  # is held by the thread whose call is being answered
+        self._turn = RLock()  # held by the thread whose call is running
         self._is_closed = False
         self._last_before: int | None = None  # the highest chunks.id before the first transaction
         self.chunks = Chunks(self.connection)
@@ -186,7 +190,7 @@ class SQLiteStorage:
         self.connection.interrupt()
 
     def _explanation(self, error: Exception, what: str) -> StoreError | None:
-        """Return what the error tells of the file; None if the file has nothing to do with it."""
+        """Explain an error that the file causes; None if the file has nothing to do with it."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if isinstance(error, sqlite3.ProgrammingError) or code == sqlite3.SQLITE_INTERRUPT:
             return None
@@ -195,19 +199,19 @@ class SQLiteStorage:
             explanation = connection.failure(error, self.path, what)
         if explanation and code != sqlite3.SQLITE_CORRUPT_VTAB:
             return explanation
-        damage = self._damage(error)  # a keyword index may be sound, and what it is read from not
+        damage = self._damage(error)  # the index may be sound, and the tables that it reads damaged
         if damage:
             return StoreError(f"{self.path} is damaged: {damage}{connection.DAMAGED}")
         return explanation
 
     def _damage(self, error: Exception) -> str | None:
-        """Return what is damaged, if reading a damaged file is why the error was raised."""
+        """Describe the damage, if reading a damaged file caused the error."""
         if isinstance(error, json.JSONDecodeError):
             return str(error)
         try:
             line: str = self.connection.execute("pragma integrity_check(1)").fetchone()[0]
             if line == "ok" and self.connection.execute(NO_TEXT).fetchone()[0]:
-                line = "it holds something else where a text should be"
+                line = "a column of text has a value of another type"
         except sqlite3.DatabaseError as problem:
             return str(problem)
         return None if line == "ok" else line.replace("\n", " ")
@@ -230,7 +234,7 @@ class SQLiteStorage:
             if self._is_closed:
                 return
             self._is_closed = True
-            is_interrupted = sys.exc_info()[0] is not None  # such a command ends at once
+            is_interrupted = sys.exc_info()[0] is not None  # if so, end at once
             if self._last_before is not None and not is_interrupted:
                 # Best effort: another process may be writing.
                 with suppress(sqlite3.DatabaseError), connection.waiting(self.connection, 0):
@@ -238,12 +242,12 @@ class SQLiteStorage:
             self.connection.close()
 
     def _tidy(self, last_before: int) -> None:
-        """Merge the keyword index if it has grown much: it is smaller and faster in one piece. Give
-        back pages that are free.
+        """Merge the keyword index if it has grown much, which makes it smaller and faster, and
+        release free pages.
         """
         if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
             FTSIndex(self.connection).optimize()
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
-            # A page a step, and `execute` does but one.
+            # Each step frees one page, and `execute` runs only one step.
             self.connection.executescript("pragma incremental_vacuum")

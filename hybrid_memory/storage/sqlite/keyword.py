@@ -1,11 +1,11 @@
-"""Keyword search: the chunks that match a query, ranked by BM25 through FTS5. The only writer of
-chunks_fts.
+"""Keyword search: the chunks that match a query, ranked by BM25 through FTS5. Only this module
+writes to chunks_fts.
 
-An identifier such as src/a.ts, and a document's name, are in the index as one word each besides their
-parts, made of letters that no text has (U+F800 to U+F8FF; text/analyzer.py). So a query that is a name
-or an identifier is one word that few chunks have.
+Identifiers such as src/a.ts, and names of documents, are indexed as one word each, in addition to
+their parts. These words are made of letters that no text has (U+F800 to U+F8FF; text/analyzer.py),
+so a query that is a name or an identifier is one word that few chunks have.
 
-The coverage, which words of a query a chunk has, is what confidence is made of beside the cosine.
+Confidence is computed from the coverage (which words of a query a chunk has) and the cosine.
 """
 
 import json
@@ -29,33 +29,32 @@ from ..keyword import (
     Choice,
     any_of,
     checked_expression,
+    correct_words,
     full_score,
     idf,
     match_expression,
-    mended,
     stems,
     word_of_stem,
 )
 from ..rows import Coverage, KeywordLeg, as_results, best_first, best_of, with_ties
 from . import schema
-from .chunks import in_order, of_chunks, of_document
+from .chunks import chunk_terms, document_terms, in_order
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
     from .selection import Selection
 
-FIRST_ROWS = 4000  # scored at first: at 100,000 chunks the fastest of 1,000 to 8,000
-# So many times as many as needed are looked at, because the share of a selection is an estimate
+FIRST_ROWS = 4000  # scored first; at 100,000 chunks, the fastest of 1,000 to 8,000
+# Check this many times the hits needed, because the share of a selection is an estimate
 SURPLUS = 1.25
-COMMON = 0.25  # of all chunks have a word that is left out while one types
-# Ranks that are exact; with 10, 99.9 % of the best 100 are right at 100,000 chunks, and 100 take a
-# quarter longer
+COMMON = 0.25  # share of all chunks; while the user types, words that more of them have are skipped
+# Ranks that are exact. With 10, 99.9 % of the best 100 are right at 100,000 chunks; with 100, a
+# search takes a quarter longer
 PROVEN = 10
 
 BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
 
-# The plus hides the ids from FTS5, which would otherwise run the whole query again for each of
-# them.
+# The plus hides the ids from FTS5, which would otherwise run the whole query again for each id.
 SEARCH = f"""
 select rowid, {BM25} as score
 from   chunks_fts
@@ -72,8 +71,8 @@ from   json_each(:expressions)
 order  by key
 """
 
-# The writer of the index keeps the number of its rows, as counting them takes time in proportion to the
-# store; but not of an index with texts, which others may write to.
+# The number of rows is stored, because counting takes time in proportion to the store. It is not
+# stored for an index with texts, which others may write to.
 COUNTED = "(select count(*) from chunks_fts_docsize)"
 SIZE = "select value from meta where key = 'indexed_chunks'"
 ADD_TO_SIZE = f"""
@@ -91,17 +90,17 @@ select id, indexed from chunks
 where  id in (select value from json_each(?)) and id in (select id from chunks_fts_docsize)
 """
 REMOVE = "insert into chunks_fts (chunks_fts, rowid, heading, content, context) values ('delete', ?, ?, ?, ?)"
-REMOVE_WITH_TEXTS = "delete from chunks_fts where rowid = ?"  # where the index has a copy of them
+REMOVE_WITH_TEXTS = "delete from chunks_fts where rowid = ?"  # if the index has a copy of its texts
 BATCH = 512  # chunks whose texts are in memory at a time
 
-HAVING = """
+CONTAINING = """
 select * from (select id, {count} as matches, length(content) as size from {texts} where true {rows})
 where  matches > 0 order by matches desc, size limit ?
 """
 LIKE = r"(content like ? escape '\')"
 
-# The words of the index, with how many chunks have each. A term with one of these letters is an
-# identifier or a name; its parts are terms, too.
+# The words of the index with the numbers of their chunks, without terms that have one of these
+# letters: identifiers and names, whose parts are terms, too.
 OF_SYMBOLS = "*[\uf800-\uf8ff]*"
 MAKE_VOCABULARY = """
 create virtual table if not exists temp.vocabulary using fts5vocab (main, chunks_fts, row);
@@ -111,18 +110,18 @@ VOCABULARY = """
 select group_concat(term || ' ' || doc, char(10)) from temp.vocabulary
 where  term >= ? and term < ? and length(term) <= ? and term not glob ?
 """
-STATE = "select block from chunks_fts_data where id = 10"  # FTS5 counts in it what it writes
+STATE = "select block from chunks_fts_data where id = 10"  # FTS5 changes it with each write
 OCCURRENCE = "select doc from temp.occurrences where term = ? limit 1"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
-SHOWN_CHUNKS = """
+RESULT_ROWS = """
 select value, coalesce(c.doc_id, f.doc_id), coalesce(c.chunk_id, f.chunk_id), coalesce(c.heading, f.heading),
        coalesce(c.content, f.content)
 from   json_each(?) left join chunks c on c.id = value left join chunks_fts f on f.rowid = value
-"""  # a row that somebody put into chunks_fts alone is shown as it is written there
+"""  # a row that is only in chunks_fts is shown as it is there
 
-# Of tables that somebody else made, the index is shown as it is.
-SHOWN_FOREIGN = """
+# For tables of another program, results show the index as it is.
+FOREIGN_RESULT_ROWS = """
 select rowid, doc_id, chunk_id, heading, content from chunks_fts
 where  rowid in (select value from json_each(?))
 """
@@ -138,18 +137,17 @@ _LIKE_SYNTAX = r"[\\%_]"
 
 
 def checksum(terms: "Terms") -> int:
-    """Return what `chunks.indexed` has of these terms."""
+    """The value of `chunks.indexed` for these terms."""
     return crc32("\0".join(terms).encode())
 
 
 class FTSIndex:
-    """The FTS5 index behind a database connection, or the chunks of it in a selection; never
-    commits.
+    """The FTS5 index of a database, or of the chunks in a selection. Never commits.
 
-    It remembers how many chunks have a term, so it is good for one state of the database.
+    It remembers how many chunks have a term, so use it for one state of the database.
     """
 
-    _shown = SHOWN_CHUNKS  # the statement that reads the rows of results
+    _result_rows = RESULT_ROWS  # the statement that reads the rows of results
     _texts = "chunks"  # where the last tier reads `id` and `content`
 
     def __init__(
@@ -162,7 +160,7 @@ class FTSIndex:
         self._selection = selection
         self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}
-        # By the text of a query, from `ranked`; from `coverage` where only vectors were searched
+        # By the text of a query; set by `ranked`, or by `coverage` if only vectors were searched
         self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}
 
     @property
@@ -172,19 +170,19 @@ class FTSIndex:
     def search(
         self, query: str, limit: int = 10, *, fts_syntax: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
+        """The matching chunks, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
         source.
         """
         words = Query(query, fts_syntax=fts_syntax, is_literal=True)
         scores = self.ranked(words, limit).ranking
         ids = json.dumps([id for id, _ in scores])
-        return as_results(scores, self._conn.execute(self._shown, (ids,)), "keyword")
+        return as_results(scores, self._conn.execute(self._result_rows, (ids,)), "keyword")
 
     def snippet(
         self, query: str, limit: int = 10, *, fts_syntax: bool = False
     ) -> list[dict[str, Any]]:
-        """`search` with one more key: `snippet`, the best passage of the original text, the matched
-        words in **asterisks**.
+        """`search` with another key, `snippet`: the best passage of the original text, with the
+        matched words in **asterisks**.
         """
         from ...text.highlight import Highlighter
 
@@ -194,16 +192,16 @@ class FTSIndex:
         return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
 
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
-        """Return the best `limit` chunks by BM25.
+        """The best `limit` chunks by BM25.
 
-        An expression in FTS5's syntax is matched as it is; raises QueryError if it is not valid.
+        An expression in FTS5's syntax is matched as it is; raises QueryError if it is invalid.
 
-        Else, a document whose path, file name, stem, alias or title the query is comes first, with
-        scores raised above the others. Words that no chunk has are replaced by those that are spelt
-        nearly so, and in a query of at most two words that finds nothing also by words that begin
-        with them or contain them: before the search while somebody types, else after it, and then
-        it is searched again. Where still nothing is found, the score is the share of the query's
-        symbols that a chunk contains.
+        Otherwise, if the query is the path, file name, stem, alias or title of a document, that
+        document comes first, with scores raised above the others. Words that no chunk has are
+        replaced by words with a similar spelling; in a query of at most two words that finds
+        nothing, also by words that begin with them or contain them. While the user types, this is
+        done before the search; otherwise after it, followed by another search. If still nothing is
+        found, the score is the share of the query's symbols that a chunk contains.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
@@ -211,15 +209,15 @@ class FTSIndex:
                 return KeywordLeg([])
             return KeywordLeg(self._run(expression, limit, self._condition)[:limit])
         if query.is_typed:
-            query = self._mended(query, is_found=False)
-        hits, is_name = self._found(query, limit)
+            query = self._correct_words(query, is_found=False)
+        hits, is_name = self._search_words(query, limit)
         if not query.is_typed and not is_name:
-            query = self._mended(query, is_found=bool(hits))
+            query = self._correct_words(query, is_found=bool(hits))
             if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
-            # Shares of the query's symbols: all of them are enough
-            return KeywordLeg(self._with_fragments(query, limit), full_score=1.0)
+            # Scores are shares of the query's symbols, of which 1 is all
+            return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
         if is_name:
             return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
         frequencies = self._frequencies_of(query)
@@ -227,13 +225,13 @@ class FTSIndex:
             hits, False, full_score(frequencies.values(), self.size()), query.substitutes
         )
 
-    def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
-        """Return the chunks that have words of the query, and whether it is a document's name."""
+    def _search_words(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
+        """The chunks with words of the query, and whether the query is a document's name."""
         wanted = query.affordable_terms
         if query.is_typed:
             wanted = self._without_common(wanted)
         hits = self._best(wanted, limit) if wanted else []
-        named = self._named(query, wanted, limit)
+        named = self._search_name(query, wanted, limit)
         if not named:
             return hits, False
         top = hits[0][1] if hits else 0.0
@@ -241,28 +239,30 @@ class FTSIndex:
         return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
 
     def _without_common(self, terms: Sequence[Term]) -> list[Term]:
-        """Return the terms that few chunks have: others take longer than the time between two keys."""
+        """The terms that few chunks have: others take longer than the time between two
+        keystrokes.
+        """
         most = max(self.size() * COMMON, FIRST_ROWS)
-        return [term for term, count in self._counted(terms) if count <= most]
+        return [term for term, count in self._with_counts(terms) if count <= most]
 
-    def _mended(self, query: Query, *, is_found: bool) -> Query:
-        """Return the query with other words of the index in place of some that no chunk has."""
-        new = [word for word, count in self._counted(query.affordable_words) if not count]
-        changed = mended(query, new, self._vocabulary.meant, is_found=is_found)
+    def _correct_words(self, query: Query, *, is_found: bool) -> Query:
+        """The query with substitutes from the index for words that no chunk has."""
+        new = [word for word, count in self._with_counts(query.affordable_words) if not count]
+        changed = correct_words(query, new, self._vocabulary.substitutes_for, is_found=is_found)
         self._substitutes[query.text] = changed.substitutes
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """Return which words of the query each of these chunks has, by FTS5's own matching of each word.
+        """Which words of the query each of these chunks has, by FTS5's own matching of each word.
 
-        Of words that stand for one of the query, any will do. If no chunk has any, the coverage is
-        the share of the query's fragments that the chunk contains.
+        A chunk with a substitute has the word. If no chunk has any word, the coverage is the share
+        of the query's fragments that the chunk contains.
         """
         if query.text not in self._substitutes and not query.fts_syntax:
-            self._mended(query, is_found=any(self._frequencies_of(query).values()))
+            self._correct_words(query, is_found=any(self._frequencies_of(query).values()))
         query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         counts = self._frequencies_of(query)
-        chunks = list(of_chunks(self._conn, ids))
+        chunks = list(chunk_terms(self._conn, ids))
         if not any(counts.values()):
             return _by_fragments(self._conn, query, chunks)
         words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
@@ -270,11 +270,11 @@ class FTSIndex:
         rarities: dict[str, float] = {}
         for expression, count in counts.items():
             own = query.stands_for(words[expression])
-            # Not the one of BM25: above 0 also for a word that most chunks have
+            # Unlike BM25's, above 0 even for a word that most chunks have
             rarity = log(1 + (size - count + 0.5) / (count + 0.5))
             rarities[own] = min(rarity, rarities.get(own, rarity))
         found: dict[int, list[str]] = {id: [] for id in ids}
-        # For a few rows of a large index, FTS5 answers only by walking the whole index
+        # A small copy, because FTS5 would read a whole large index to match a few rows
         with closing(sqlite3.connect(":memory:")) as copy:
             schema.create_keyword_index(copy, with_texts=True)
             copy.executemany(ADD, ((id, *texts) for id, texts in chunks))
@@ -289,24 +289,24 @@ class FTSIndex:
         return coverages
 
     def counts(self, query: Query) -> dict[str, int]:
-        """Return how many chunks of the store have each word of the query, in the query's order."""
-        return {word.tokens[0]: count for word, count in self._counted(query.affordable_words)}
+        """The number of chunks in the store with each word of the query, in query order."""
+        return {word.tokens[0]: count for word, count in self._with_counts(query.affordable_words)}
 
     def _frequencies_of(self, query: Query) -> dict[str, int]:
-        """Return how many chunks have each word of the query, by its expression."""
-        words = self._counted(query.affordable_words)
+        """The number of chunks with each word of the query, by its expression."""
+        words = self._with_counts(query.affordable_words)
         return {match_expression([word]): count for word, count in words}
 
-    def _counted(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
-        """Return each term with the number of chunks of the store that have it."""
+    def _with_counts(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
+        """Each term with the number of chunks in the store that have it."""
         counts = self.frequencies([match_expression([term]) for term in terms])
         return list(zip(terms, counts, strict=True))
 
     def _run(
         self, expression: str, limit: int, condition: str, among: str | None = None
     ) -> list[tuple[int, float]]:
-        """Return the best chunks that match an expression, and those as good as the last of them,
-        under a condition on rows that may use another expression, `among`.
+        """The best chunks that match an expression, and all that score the same as the last of
+        them, under a condition on rows that may use another expression, `among`.
         """
         statement = SEARCH.format(rows=condition)
 
@@ -317,15 +317,14 @@ class FTSIndex:
         return best_of(read, limit, self._in_order)
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        """Return chunks in the order of their documents."""
+        """Chunks ordered by document."""
         return in_order(self._conn, ids)
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
-        """Return the best chunks of the selection that match any term. The first PROVEN ranks are
-        exact, the others nearly always.
+        """The best chunks of the selection that match any term. The first PROVEN ranks are exact,
+        the others nearly always.
 
-        Where much is selected, the best of all chunks are searched for, and those of them that are
-        selected are taken.
+        If the selection is broad, this searches all chunks and keeps the selected ones.
         """
         if self._selection and self._selection.is_broad:
             more = SURPLUS / self._selection.share
@@ -333,24 +332,24 @@ class FTSIndex:
             hits = self._best_of(wanted, depth, proven)
             among = self._selection.among(id for id, _ in hits)
             ranks = [rank for rank, (id, _) in enumerate(hits) if id in among][:limit]
-            # All that match were found; or the tenth that is selected is among the proven ranks
+            # All matches were found; or the tenth selected one is among the proven ranks
             if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
                 return [hits[rank] for rank in ranks]
-        elif self._selection:  # so few rows that all terms are scored at once
+        elif self._selection:  # few enough rows to score all terms at once
             return self._run(match_expression(wanted), limit, self._condition)[:limit]
-        # All chunks, or too few of the best are in the selection
+        # There is no selection, or too few of the best chunks are in it
         return self._best_of(wanted, limit, PROVEN, self._condition)[:limit]
 
     def _best_of(
         self, wanted: Sequence[Term], limit: int, proven: int, condition: str = ""
     ) -> list[tuple[int, float]]:
-        """Return the best chunks that match any term, and those as good as the last of them, under
-        a condition on rows. The first `proven` ranks are exact.
+        """The best chunks that match any term, and all that score the same as the last of them,
+        under a condition on rows. The first `proven` ranks are exact.
 
         Most of the time of a plain search goes into scoring the rows of common words, few of which
         are among the best. So the rarest terms choose the rows, and all terms score them. A row
         with none of the rarest terms scores less than the sum of what the other terms can add; if
-        that sum might be enough for the best ranks, the next rarest terms choose rows, too. This is
+        that sum might reach the best ranks, the next rarest terms choose rows, too. This is
         MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.
         """
         expression = match_expression(wanted)
@@ -358,7 +357,8 @@ class FTSIndex:
             return self._run(expression, limit, condition)
         expressions = [match_expression([term]) for term in wanted]
         counts = self.frequencies(expressions)
-        size = max(self.size(), *counts)  # if a kept size were too small, no logarithm may fail
+        # A stored size may be too small, but no logarithm may fail
+        size = max(self.size(), *counts)
         rarest = sorted(
             (count, expression)
             for count, expression in zip(counts, expressions, strict=True)
@@ -385,23 +385,23 @@ class FTSIndex:
         return hits
 
     def size(self) -> int:
-        """Return the number of chunks in the index."""
+        """The number of chunks in the index."""
         row = self._conn.execute(SIZE).fetchone()
         if row is None:
             row = self._conn.execute(f"select {COUNTED}").fetchone()
         return int(row[0])
 
     def frequencies(self, expressions: Sequence[str]) -> list[int]:
-        """Return how many chunks of the whole store match each expression."""
+        """The number of chunks in the whole store that match each expression."""
         new = [expression for expression in expressions if expression not in self._counts]
         if new:
             rows = self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)})
             self._counts.update(zip(new, (count for (count,) in rows), strict=True))
         return [self._counts[expression] for expression in expressions]
 
-    def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """Return the BM25 of the first chunks of the documents that have this name; file names,
-        best in these capitals, above others.
+    def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """The BM25 of the first chunks of the documents with this name. File names rank above other
+        names, first those in the same capitals.
         """
         if not query.name:
             return {}
@@ -416,9 +416,9 @@ class FTSIndex:
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(best_first(raised.items(), self._in_order))
 
-    def _with_fragments(self, query: Query, limit: int) -> list[tuple[int, float]]:
-        """Return the chunks that contain what is no word, such as '→' and '🎉', by the share of all
-        of it that they have; of equal chunks, the shortest first.
+    def _search_fragments(self, query: Query, limit: int) -> list[tuple[int, float]]:
+        """The chunks that contain parts of the query that are not words, such as '→' and '🎉',
+        scored by the share of them that they contain; of equal chunks, the shortest first.
         """
         fragments = query.fragments
         if not fragments:
@@ -430,10 +430,12 @@ class FTSIndex:
             spellings = dict.fromkeys(cases)
             counts.append(f"({' or '.join([LIKE] * len(spellings))})")
             patterns += map(_pattern, spellings)
-        having = HAVING.format(count=" + ".join(counts), texts=self._texts, rows=self._condition)
+        containing = CONTAINING.format(
+            count=" + ".join(counts), texts=self._texts, rows=self._condition
+        )
 
         def read(most: int) -> list[tuple[int, tuple[int, int]]]:
-            rows = self._conn.execute(having, [*patterns, most])
+            rows = self._conn.execute(containing, [*patterns, most])
             return [(id, (matches, -size)) for id, matches, size in rows]
 
         best = best_of(read, limit, self._in_order)[:limit]
@@ -450,7 +452,7 @@ class FTSIndex:
             self._conn.execute(ADD_TO_SIZE, {"change": change})
 
     def add_again(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
-        """Index chunks that have been in the table for some time."""
+        """Index chunks that are in the table already, and store their checksums."""
         count = 0
         for id, terms in chunks:
             self._conn.execute(ADD, (id, *terms))
@@ -459,8 +461,8 @@ class FTSIndex:
         self._add_to_size(count)
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Take chunks out of the index, by chunks.id, while their rows and that of their document
-        are still there.
+        """Remove chunks from the index, by chunks.id, while their rows and their documents' rows
+        still exist.
         """
         leaving = list(ids)
         if schema.has_texts(self._conn):
@@ -470,7 +472,7 @@ class FTSIndex:
             known = dict(
                 self._conn.execute(CHECKSUMS, (json.dumps(leaving[start : start + BATCH]),))
             )
-            chunks = list(of_chunks(self._conn, known))
+            chunks = list(chunk_terms(self._conn, known))
             if any(checksum(terms) != known[id] for id, terms in chunks):
                 self.reindex(without=set(leaving))
                 return
@@ -479,46 +481,48 @@ class FTSIndex:
 
     def purge(self) -> None:
         """Rewrite the index without the words of removed chunks, unless FTS5 erases them at once
-        (from SQLite 3.42 on).
+        (since SQLite 3.42).
         """
         if not schema.ERASES_WORDS:
             self.optimize()
 
     def optimize(self) -> None:
-        """Merge the parts of the index into one. Takes time in proportion to the store."""
+        """Merge all parts of the index. Takes time in proportion to the store."""
         self._conn.execute(OPTIMIZE)
 
     def reindex(self, without: Collection[int] = ()) -> None:
-        """Build the index anew from `chunks`, even if it is damaged; some of them may be left out."""
+        """Rebuild the index from `chunks`, even if it is damaged, leaving out `without`."""
         schema.create_keyword_index(self._conn, with_texts=schema.has_texts(self._conn))
         self._conn.execute(FORGET_SIZE)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_again(
-                (id, terms) for id, terms in of_document(self._conn, doc_id) if id not in without
+                (id, terms) for id, terms in document_terms(self._conn, doc_id) if id not in without
             )
         self.optimize()
 
 
 class Vocabulary:
-    """The words of the index, read when they are first needed, and anew after a change."""
+    """The words of the index, read when they are first needed, and again after a change."""
 
-    def __init__(self, conn: sqlite3.Connection, of_chunks: Callable[..., Any] = of_chunks) -> None:
+    def __init__(
+        self, conn: sqlite3.Connection, chunk_terms: Callable[..., Any] = chunk_terms
+    ) -> None:
         self._conn = conn
-        self._of_chunks = of_chunks
+        self._chunk_terms = chunk_terms
         self._state: bytes | None = None
-        self._texts: dict[tuple[str, ...], str] = {}  # by the first term, and what follows the last
+        self._texts: dict[tuple[str, ...], str] = {}  # by the ends of the range
 
-    def meant(self, word: str, choice: Choice) -> list[str]:
-        """Return the words that are looked for in place of one, as a chunk has them, by a choice of
+    def substitutes_for(self, word: str, choice: Choice) -> list[str]:
+        """The words to search in place of a word, spelled as in a chunk. `choice` chooses their
         terms.
         """
         stem = stems([word]).get(word, word)
         terms = choice(word, stem, self._text)
-        return list(dict.fromkeys(map(self._written, terms)))
+        return list(dict.fromkeys(map(self._word_for, terms)))
 
     def _text(self, *span: str) -> str:
-        """Return the terms from one to another, each on a line with the number of its chunks."""
-        schema.run(self._conn, MAKE_VOCABULARY)  # a rollback takes them away
+        """The terms in a range, each on a line with the number of its chunks."""
+        schema.run(self._conn, MAKE_VOCABULARY)  # a rollback drops these tables
         (state,) = self._conn.execute(STATE).fetchone()
         if state != self._state:
             self._state = state
@@ -529,15 +533,15 @@ class Vocabulary:
             self._texts[span] = f"\n{text or ''}\n"
         return self._texts[span]
 
-    def _written(self, term: str) -> str:
-        """Return a word of a chunk for a term, which is its stem: 'kubernet' -> 'kubernetes'."""
+    def _word_for(self, term: str) -> str:
+        """A word of a chunk for a term, which is a stem: 'kubernet' -> 'kubernetes'."""
         occurrence = self._conn.execute(OCCURRENCE, (term,)).fetchone()
-        terms = self._of_chunks(self._conn, occurrence or ())
+        terms = self._chunk_terms(self._conn, occurrence or ())
         return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
 
 
 class BareIndex(FTSIndex):
-    """The FTS5 index behind any connection; makes what is missing, never commits.
+    """The FTS5 index behind any connection. Creates what is missing; never commits.
 
     Raises StoreError if SQLite has no FTS5.
     """
@@ -547,18 +551,18 @@ class BareIndex(FTSIndex):
         super().__init__(conn)
         self._is_own = schema.is_own(conn)
         if not self._is_own:
-            self._shown = SHOWN_FOREIGN
-            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()))  # other tables: stems
+            self._result_rows = FOREIGN_RESULT_ROWS
+            # Stems of other tables are not turned into words
+            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()))
             self._texts = "(select rowid as id, content from chunks_fts)"
 
     def size(self) -> int:
-        """Return the number of chunks in the index."""
         if self._is_own:
             return super().size()
         return int(self._conn.execute(COUNT_FOREIGN).fetchone()[0])
 
     def reindex(self, without: Collection[int] = ()) -> None:
-        """Build the index anew from `chunks`; some of them may be left out of a store's own."""
+        """Rebuild the index from `chunks`; only in a store can some of them be left out."""
         if self._is_own:
             super().reindex(without)
             return
@@ -566,17 +570,17 @@ class BareIndex(FTSIndex):
         self._conn.execute(FILL_FOREIGN)
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        """Return chunks in the order of their documents; of other tables, by their rows."""
+        """Chunks ordered by document; those of other tables, by row."""
         return super()._in_order(ids) if self._is_own else sorted(ids)
 
-    def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """Return the chunks of documents of this name, which other tables do not tell."""
-        return super()._named(query, wanted, limit) if self._is_own else {}
+    def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """As in FTSIndex. The tables of another program have no names of documents."""
+        return super()._search_name(query, wanted, limit) if self._is_own else {}
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:
-    """Return how many of the terms must choose rows, so that the terms after them cannot add up to
-    the floor.
+    """The number of terms that must choose rows, so that the terms after them cannot add up to the
+    floor.
     """
     needed, rest = len(bounds), 0.0
     while needed and rest + bounds[needed - 1] < floor:

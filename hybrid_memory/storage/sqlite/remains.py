@@ -35,7 +35,7 @@ TABLES = "select name from sqlite_schema where name in ('documents', 'lost_and_f
 
 class SavedText(NamedTuple):
     """A text without a file. `date` is its document's; `damage` describes what is missing, and is
-    empty if the text is whole.
+    empty if the text is complete.
     """
 
     doc_id: str
@@ -46,8 +46,8 @@ class SavedText(NamedTuple):
 
 
 class Remains(NamedTuple):
-    """What can be read of a database: its texts, the folders and files that were ingested, and the
-    error that keeps the rest out of reach.
+    """What can be read of a database: its texts, its sources, and the error that prevents reading
+    the rest.
     """
 
     texts: list[SavedText]
@@ -80,7 +80,7 @@ def read_remains(path: str) -> Remains:
 
 
 def _texts(conn: sqlite3.Connection, tables: Collection[str]) -> tuple[list[SavedText], str | None]:
-    """Return the texts of these tables, and SQLite's error if there are more."""
+    """The texts in these tables, and SQLite's error if it could not read all of them."""
     texts: dict[str, SavedText] = {}
     problem = None
     conn.text_factory = bytes
@@ -95,7 +95,7 @@ def _texts(conn: sqlite3.Connection, tables: Collection[str]) -> tuple[list[Save
 
 
 def _read(conn: sqlite3.Connection, statement: str, texts: dict[str, SavedText]) -> str | None:
-    """Add the texts that a statement finds. Return SQLite's error if it stopped the reading."""
+    """Add the texts that a statement finds. Returns SQLite's error if it stopped the reading."""
     try:
         for row in conn.execute(statement):
             saved = _saved(*row)
@@ -109,7 +109,7 @@ def _read(conn: sqlite3.Connection, statement: str, texts: dict[str, SavedText])
 def _saved(
     doc_id: object, content: object, metadata: object, date: object, size: object
 ) -> SavedText | None:
-    """Return the text of a row; None if its id or its text is no text at all."""
+    """The text of a row; None if its id or its text has another type."""
     if not (isinstance(doc_id, bytes) and isinstance(content, bytes)):
         return None
     losses = []
@@ -117,7 +117,7 @@ def _saved(
         losses.append(f"only {len(content):,} of {size:,} bytes are left")
     text = content.decode(errors="replace")
     if text.encode() != content:
-        losses.append("some of its bytes are no text")
+        losses.append("some of its bytes are not UTF-8")
     found = _metadata(metadata)
     if found is None:
         losses.append("its metadata cannot be read")

@@ -1,4 +1,4 @@
-"""Every table and index of the database, and how columns hold paths. Steps lead from one version to
+"""All tables and indexes of the database, how columns hold paths, and the steps from one version to
 the next.
 """
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 from ...errors import StoreError
 
 VERSION = 2
-# FTS5's secure-delete; before, words of removed rows stay in old segments
+# FTS5 has secure-delete; without it, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
-APPLICATION_ID = 0x484D454E  # tells our file from any other SQLite database
-DEVELOPMENT_ID = 0x484D454D  # of files that were made before the first version of these tables
+APPLICATION_ID = 0x484D454E  # distinguishes our files from other SQLite databases
+DEVELOPMENT_ID = 0x484D454D  # of files from before the first version of these tables
 
 META = """
 create table meta (
     key   text primary key,   -- embeddings: JSON, the identity of the model whose vectors are in chunks
-                              -- next_embeddings: the same of a set that is growing in spare_embeddings
+                              -- next_embeddings: the same for the next set, in spare_embeddings
                               -- refusals: JSON, the files that could not be read, and why
-                              -- indexed_chunks: how many rows chunks_fts has
+                              -- indexed_chunks: the number of rows in chunks_fts
     value text not null
 ) without rowid;
 
@@ -32,7 +32,7 @@ END_OF_CHUNK_ID = (
 
 CHUNKS = f"""
 create table chunks (
-    id           integer primary key, -- chunks_fts.rowid; ascends in a document, with gaps where it has grown
+    id           integer primary key, -- chunks_fts.rowid; ascends in a document, with gaps where it grew
     doc_id       text not null,
     chunk_id     text not null,
     heading      text not null,
@@ -41,15 +41,15 @@ create table chunks (
     start_line   integer not null,
     end_line     integer not null,
     content_hash blob not null,       -- of the text that is embedded; the same text is embedded once
-    slot         integer,             -- place in vector_blocks; null exactly where embedding is
+    slot         integer,             -- place in vector_blocks; null if and only if embedding is null
     truncated    integer not null default 0,
-    date         text,                -- YYYY-MM-DD, of its own; null: it has its document's date
+    date         text,                -- its own, YYYY-MM-DD; null: its document's date counts
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; null: pending
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
-    indexed      integer              -- checksum of what the keyword index was given, see chunks.py
+    indexed      integer              -- checksum of the indexed terms, see chunks.py
 );
-create unique index chunks_by_document on chunks ( -- of chunk_id, "<doc_id>-3", only from the "-" on
+create unique index chunks_by_document on chunks ( -- of a chunk_id "<doc_id>-3", only "-3"
     doc_id, {END_OF_CHUNK_ID}
 );
 create unique index chunks_by_slot on chunks (slot) where slot is not null;
@@ -62,65 +62,65 @@ create index chunks_truncated on chunks (id) where truncated;
 VECTORS = """
 create table vector_blocks (
     block  integer primary key,
-    live   blob not null,             -- a bit for each of 8,192 places: whether it is in use
+    live   blob not null,             -- a bit for each of 8,192 places: set if it is in use
     center blob not null,             -- the mean of a sample of embeddings, the same in every row
     planes blob not null              -- a bit for each place and dimension, see bitplanes.py
 );
 
 create table query_embeddings (
     key       blob primary key,       -- hash of identity and query
-    embedding blob not null,          -- or what a reranker said, see storage/vector.py
+    embedding blob not null,          -- or a reranker's scores, see storage/vector.py
     used_at   real not null
 ) without rowid;
 
 """
 
 DOCUMENTS = """
-create table documents (              -- with rowids: without them, a look-up reads long texts, too
+create table documents (              -- with rowids; without them, look-ups would read long texts
     doc_id       text primary key not null,
     source_path  text,                -- absolute; null for texts that have no file
     file_mtime   real,
     file_size    integer,             -- bytes; also of texts without a file
-    content_hash blob,                -- of the source's bytes, not of a text as that of chunks
+    content_hash blob,                -- of the file's bytes; in chunks, of a text
     collection   text,
     date         text,                -- YYYY-MM-DD
     metadata     text not null default '{}',
-    chunking     text not null,       -- how the text was cut; other settings make the document due again
+    chunking     text not null,       -- how the text was split; other settings require reading it again
     chunk_count  integer not null,
     indexed_at   real not null default (unixepoch('now')),
-    content      text                 -- of documents that have no file; last, as it may be long
+    content      text                 -- of documents without a file; last, as it may be long
 );
 create index documents_by_collection on documents (collection);
 """
 
 FOLDERS = """
-create table folders (                -- what was ingested, and how; a refresh looks at these
-    collection      text not null,    -- '' for a single file that has none
+create table folders (                -- ingested folders and files, with their settings
+    collection      text not null,    -- '' for a single file without one
     path            text not null,
     is_file         integer not null,
     patterns        text not null,    -- JSON, like exclude
     exclude         text not null default '[]',
     follow_symlinks integer not null default 0,
     keep_missing    integer not null default 0,
-    chunk_size      integer,          -- where the user named it for this source; null: what the settings say
+    chunk_size      integer,          -- set by the user for this source; null: as in the settings
     chunk_overlap   integer,
-    doc_id          text,             -- of a single file whose document has not the file's name
-    metadata        text not null default '{}', -- JSON; of a single file: what wins over its front matter
-    workspace       text,             -- of transcripts: only sessions that began in it are taken
+    doc_id          text,             -- of a single file, if it is not the file's name
+    metadata        text not null default '{}', -- JSON; of a single file: overrides its front matter
+    workspace       text,             -- of transcripts: read only sessions that began in it
     primary key (collection, path)
 ) without rowid;
 """
 
 EXTRACTS = """
-create table extracts (               -- the text of a PDF or the like, whose lines are cited
+create table extracts (               -- the text of a PDF, for example, whose lines are cited
     doc_id  text primary key not null,
-    pages   text,                     -- JSON: the line with which each page begins; null: no pages
+    pages   text,                     -- JSON: the first line of each page; null: no pages
     content text not null             -- last, as it may be long
 );
 """
 
 SPARE_EMBEDDINGS = """
-create table spare_embeddings (       -- of texts that left, and of the next model of the store
+create table spare_embeddings (       -- of deleted texts, and of the store's next model
     model        blob not null,       -- hash of an identity
     content_hash blob not null,
     embedding    blob not null,
@@ -131,7 +131,7 @@ create table spare_embeddings (       -- of texts that left, and of the next mod
 """
 
 MARKS = """
-create table names (                  -- what documents are called: by file name, alias and title
+create table names (                  -- names of documents: file name, aliases and titles
     key    text not null,             -- the last part of the name, folded
     doc_id text not null,
     kind   text not null,             -- file, alias, title
@@ -140,12 +140,12 @@ create table names (                  -- what documents are called: by file name
 ) without rowid;
 create index names_by_document on names (doc_id);
 
-create table links (                  -- as they are written; names says where they lead
+create table links (                  -- as written; their targets are looked up in names
     doc_id text not null,
     line   integer not null,
     target text not null,
     kind   text not null,             -- wikilink, embed, markdown
-    key    text not null              -- that of names
+    key    text not null              -- as in names
 );
 create index links_by_document on links (doc_id);
 create index links_by_key on links (key);
@@ -158,18 +158,18 @@ create table tags (                   -- of metadata and text, folded; also each
 create index tags_by_document on tags (doc_id);
 """
 
-# What the index shows when its columns are read: the texts as they are, and nothing for `context`.
-# What it is given to index is another thing, see KEYWORD_INDEX.
+# What reading the columns of the index returns: the original texts, and "" for `context`. The
+# indexed terms are different, see KEYWORD_INDEX.
 INDEXED_CHUNKS = """
 create view indexed_chunks as
 select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks;
 """
 
-# Of each chunk, FTS5 is given what documents/terms.py makes of it; chunks.id is the rowid.
+# FTS5 indexes the terms that documents/terms.py makes of each chunk; the rowid is chunks.id.
 #   heading: the words of its heading path, and of its document's path
 #   content: the words of its text, with runs of scripts without spaces cut into grams
-#   context: identifiers such as src/a.ts as one word each, targets of links; and with the first chunk
-#     of a document, what is told once: its names, titles, aliases, and the values of its metadata
+#   context: identifiers such as src/a.ts as one word each, targets of links; for the first chunk
+#     of a document also its names, titles, aliases, and the values of its metadata
 # doc_id and chunk_id are not indexed; they are for users of the bare index.
 KEYWORD_INDEX = """
 create virtual table chunks_fts using fts5(
@@ -182,12 +182,12 @@ HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts
 
 
 Step = Callable[[sqlite3.Connection], None]
-# Version -> what brings the tables of that version to the next one
+# Version -> the step that upgrades its tables to the next version
 STEPS: dict[int, Step] = {}
 
 
 def step(version: int) -> Callable[[Step], Step]:
-    """Register a function that brings the tables of `version` to the next one, inside a
+    """Register a function that upgrades tables of `version` to the next one, inside a
     transaction.
     """
 
@@ -204,13 +204,13 @@ def add_workspaces(conn: sqlite3.Connection) -> None:
 
 
 def upgrade(conn: sqlite3.Connection, version: int) -> None:
-    """Bring tables of an older version to the present one, inside a transaction."""
+    """Upgrade tables of an older version to the current one, inside a transaction."""
     for older in range(version, VERSION):
         STEPS[older](conn)
 
 
 def create_tables(conn: sqlite3.Connection) -> None:
-    """Make all tables and indexes of an empty database, inside a transaction."""
+    """Create all tables and indexes in an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
     run(conn, META + CHUNKS + VECTORS + DOCUMENTS + FOLDERS)
     run(conn, EXTRACTS + SPARE_EMBEDDINGS + MARKS + INDEXED_CHUNKS)
@@ -218,10 +218,10 @@ def create_tables(conn: sqlite3.Connection) -> None:
 
 
 def complete(conn: sqlite3.Connection) -> None:
-    """Make all tables of an empty database, or the keyword index that somebody else's tables lack, for
-    a bare connection. Never commits.
+    """Create what is missing for a bare connection: all tables in an empty database, or the keyword
+    index for tables of another program. Never commits.
 
-    The index gets a copy of its texts, as somebody may put rows into it that have no chunk.
+    The index gets a copy of its texts, because the caller may add rows to it that have no chunk.
     """
     existing = tables(conn)
     if not existing:
@@ -232,18 +232,18 @@ def complete(conn: sqlite3.Connection) -> None:
 
 
 def tables(conn: sqlite3.Connection) -> set[str]:
-    """Return the names of all tables."""
+    """The names of all tables."""
     return {name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")}
 
 
 def is_own(conn: sqlite3.Connection) -> bool:
-    """Return whether the tables are this program's, and not of the same names by somebody else."""
+    """Whether this program made the tables, rather than another one that uses the same names."""
     return {"meta", "vector_blocks"} <= tables(conn)
 
 
 def run(conn: sqlite3.Connection, script: str) -> None:
-    """Run the statements of a script one by one, which, unlike executescript, leaves the
-    transaction open.
+    """Run the statements of a script one by one. Unlike executescript, this keeps the transaction
+    open.
     """
     statement = ""
     for line in script.splitlines(keepends=True):
@@ -254,14 +254,12 @@ def run(conn: sqlite3.Connection, script: str) -> None:
 
 
 def has_texts(conn: sqlite3.Connection) -> bool:
-    """Return whether the keyword index has a copy of its texts, as one behind a bare connection
-    has.
-    """
+    """Whether the keyword index has a copy of its texts, like an index behind a bare connection."""
     return bool(conn.execute(HAS_TEXTS).fetchone()[0])
 
 
 def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) -> None:
-    """Make an empty keyword index in place of the existing one, even a damaged one.
+    """Create an empty keyword index, replacing any other, even a damaged one.
 
     Raises StoreError if SQLite has no FTS5.
     """
@@ -279,7 +277,7 @@ def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) 
 
 
 def path_to_column(path: str | None) -> str | bytes | None:
-    """Return text where the path is Unicode, else the bytes that the file system has."""
+    """The path as text if it is valid Unicode, otherwise as the file system's bytes."""
     try:
         (path or "").encode()
     except UnicodeEncodeError:
@@ -288,5 +286,5 @@ def path_to_column(path: str | None) -> str | bytes | None:
 
 
 def path_from_column(value: str | bytes | None) -> str | None:
-    """Return the inverse of `path_to_column`."""
+    """The inverse of `path_to_column`."""
     return os.fsdecode(value) if isinstance(value, bytes) else value

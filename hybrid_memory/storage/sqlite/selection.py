@@ -1,6 +1,6 @@
-"""Filters as a condition on documents, and the chunks of the documents that fulfil it.
+"""Filters as SQL conditions on documents, and selections of the chunks of matching documents.
 
-A condition is written in two ways: one to list all documents that fulfil it, one to look at a few.
+Each condition has two forms: one to list all documents that match, one to check a few.
 """
 
 import json
@@ -20,19 +20,19 @@ from ..filters import Filters, have_values, is_below
 from ..keyword import match_expression
 from ..links import LinkReader
 
-LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
+LONGEST_GLOB = 10_000  # characters; SQLite allows 50,000 bytes
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
 
-# Spares most documents a call of Python. LIKE ignores case in ASCII; "ß" and a few others are ASCII
-# when case is ignored.
+# Saves a call of Python for most documents. LIKE ignores case only in ASCII, but "ß" and a few
+# others become ASCII when case is folded, so metadata with other characters always pass.
 MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata as blob)))"
 
-# A text without a file is of the collection that its id begins with.
+# A text without a file belongs to the collection that its id begins with.
 OF_COLLECTION = "(d.collection = ? or d.collection is null and d.doc_id > ? and d.doc_id < ?)"
-# All between "a/" and "a0", the next character, are nested in a.
+# Tags nested in a are those between "a/" and "a0", as 0 is the character after /.
 TAGGED = "d.doc_id in (select doc_id from tags where tag = ? or tag > ? and tag < ?)"
-# The same, for a few documents: does not list all that have the tag.
+# The same for a few documents, without listing all that have the tag.
 IS_TAGGED = """
 exists (select 1 from tags t where t.doc_id = d.doc_id and (t.tag = ? or t.tag > ? and t.tag < ?))
 """
@@ -46,7 +46,7 @@ not exists (
 )
 """
 
-# Most chunks are ruled out by the words of the heading, which are in the keyword index.
+# The keyword index has the words of headings, which rules out most chunks.
 HEADED = """
 d.doc_id in (
     select c.doc_id from chunks_fts cross join chunks c on c.id = chunks_fts.rowid
@@ -56,14 +56,14 @@ d.doc_id in (
 BELOW = "is_below({chunks}.heading_path, ?)"
 WITHOUT = "{chunks}.id not in (select rowid from chunks_fts where chunks_fts match ?)"
 
-# A month's date is of every day of it.
+# The date of a month matches each of its days.
 OF_DAYS = "{date} between substr(?, 1, length({date})) and substr(?, 1, length({date}))"
 OWN_DATES = "select {column} from main.chunks own where own.date between ? and ?"
 DATED = f"""
 ({OF_DAYS.format(date="d.date")} or d.doc_id in ({OWN_DATES.format(column="own.doc_id")}))
 """
 PASSAGE_DATED = OF_DAYS.format(date="coalesce(chunks.date, d.date)")
-# The same, for many chunks: reads only the index of the passages that have a date of their own.
+# The same for many chunks: reads only the index of chunks that have their own date.
 PASSAGES_DATED = f"""
 (c.id in ({OWN_DATES.format(column="own.id")})
  or {OF_DAYS.format(date="d.date")} and c.id not in (select id from main.chunks where date is not null))
@@ -71,9 +71,9 @@ PASSAGES_DATED = f"""
 MODIFIED = "coalesce(d.file_mtime, d.indexed_at) >= cast(? as real)"
 EARLIEST, LATEST = "", "9999-12-31"
 
-SAMPLE = 64  # chunks that tell which share is chosen
-# Of all chunks: from there on it is faster to look at those that a search finds than to list those
-# that are chosen
+SAMPLE = 64  # chunks for estimating which share is selected
+# Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
+# the selected chunks
 BROAD = 0.15
 
 SAMPLED = """
@@ -84,8 +84,7 @@ from   json_each(:numbers), (select (select min(id) from chunks) as low, (select
 AMONG = "select chunks.id from json_each(?) cross join chunks on chunks.id = value {join}"
 JOIN = "cross join main.documents d on d.doc_id = chunks.doc_id where {condition}"
 
-# A table with a primary key serves as the index for "in", which a search asks about every row that
-# matches.
+# The primary key is an index for "in", which a search evaluates for every row that matches.
 DROP = "drop table if exists temp.chosen"
 CREATE = "create temp table chosen (id integer primary key)"
 WANTED = "select d.doc_id from documents d where {condition}"
@@ -101,7 +100,7 @@ GiveLinks = Callable[[], LinkReader]
 
 
 class Condition(NamedTuple):
-    """SQL on a row `d` of documents, in both ways, and its parameters in order."""
+    """SQL on a row `d` of documents, in both forms, and its parameters in order."""
 
     listing: str
     checking: str
@@ -109,8 +108,8 @@ class Condition(NamedTuple):
 
 
 class Selection:
-    """The chunks of the documents that fulfil a condition, all or those of some days or below a
-    heading, without those that match an expression. No text is read for that.
+    """The chunks of the documents that match a condition; optionally only those of some days, those
+    below a heading, or those that do not match an expression. Reads no text.
 
     `days` are the first and the last day.
     """
@@ -129,11 +128,11 @@ class Selection:
         self._days = days
         self._without = without
         self._is_listed = False
-        self._is_chosen: dict[int, bool] = {}  # of the chunks that were looked at
+        self._is_chosen: dict[int, bool] = {}  # by id, of the chunks checked so far
 
     @cached_property
     def share(self) -> float:
-        """Return about which share of all chunks is chosen."""
+        """An estimate of the share of all chunks that are selected."""
         rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(SAMPLE)))})
         ids = {id for (id,) in rows if id is not None}
         return len(self.among(ids)) / max(len(ids), 1)
@@ -144,14 +143,14 @@ class Selection:
 
     @property
     def join(self) -> tuple[str, Sequence[str]]:
-        """Return what leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
+        """SQL that ends a statement on chunks and keeps the selected ones, and its parameters."""
         conditions = [JOIN.format(condition=self._documents.checking)]
         parameters = list(self._documents.parameters)
         if self._days is not None:
             conditions.append(PASSAGE_DATED)
             parameters.extend(self._days)
         if self._heading is not None:
-            # Each chunk's own heading is asked about, so the document's headings need not be.
+            # The heading of each chunk is checked, so the headings of the document need not be.
             conditions.append(BELOW.format(chunks="chunks"))
             parameters.append(storable(self._heading))
         if self._without:
@@ -160,22 +159,22 @@ class Selection:
         return " and ".join(conditions), parameters
 
     def among(self, ids: Iterable[int]) -> set[int]:
-        """Return those of these chunks that are chosen."""
-        asked = set(ids)
-        new = asked.difference(self._is_chosen)
+        """The selected chunks among these."""
+        wanted = set(ids)
+        new = wanted.difference(self._is_chosen)
         join, parameters = self.join
         chosen = self._conn.execute(AMONG.format(join=join), (json.dumps(list(new)), *parameters))
         self._is_chosen.update(dict.fromkeys(new, False))
         self._is_chosen.update((id, True) for (id,) in chosen)
-        return {id for id in asked if self._is_chosen[id]}
+        return {id for id in wanted if self._is_chosen[id]}
 
     @property
     def listed(self) -> str:
-        """Return the right side of a condition on chunks.id: all that are chosen, in the table
-        temp.chosen from then on.
+        """The right side of a condition on chunks.id for the selected chunks. The first use writes
+        them to the table temp.chosen.
         """
         if not self._is_listed:
-            self._conn.execute(DROP)  # one may be left where a search was interrupted
+            self._conn.execute(DROP)  # an interrupted search may have left one
             self._conn.execute(CREATE)
             self._fill()
             self._is_listed = True
@@ -205,7 +204,7 @@ class Selection:
 
     def close(self) -> None:
         if self._is_listed:
-            # An interrupted statement may still be reading it.
+            # An interrupted statement may still be reading the table.
             with suppress(sqlite3.OperationalError):
                 self._conn.execute(DROP)
 
@@ -214,12 +213,12 @@ class Selection:
 def selected(
     conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
 ) -> Iterator[Selection | None]:
-    """Give what the filters leave, for as long as it is open; None if that is everything. `links` is
-    called where a filter asks for them. Raises as `condition` does.
+    """Open a selection of the chunks that match the filters; None if all do. `links` is called if a
+    filter needs it. Raises as `condition` does.
     """
     if filters.heading is not None:
-        _headed(filters.heading)  # raises
-    documents = _of_documents(conn, filters, today, links)
+        _below_heading(filters.heading)  # raises
+    documents = _on_documents(conn, filters, today, links)
     without = match_expression(filters.without)
     if documents.listing == EVERYTHING and filters.heading is None and not without:
         yield None
@@ -234,27 +233,27 @@ def selected(
 def condition(
     conn: sqlite3.Connection, filters: Filters, links: GiveLinks
 ) -> tuple[str, list[str]]:
-    """Return SQL on a row `d` of documents, and its parameters in order; EVERYTHING where every
-    document will do.
+    """SQL on a row `d` of documents, and its parameters in order; EVERYTHING if all documents
+    match.
 
-    The connection is taught the functions in it. Raises ValueError for a date that is not one,
+    Adds the functions that the SQL calls to the connection. Raises ValueError for an invalid date,
     QueryError for a long glob or a heading without words.
     """
-    documents = _of_documents(conn, filters, None, links)
+    documents = _on_documents(conn, filters, None, links)
     return _with_heading(documents.listing, documents.parameters, filters.heading)
 
 
 def _with_heading(
     documents: str, parameters: list[str], heading: str | None
 ) -> tuple[str, list[str]]:
-    """Return a condition on documents that have a passage below a heading, too."""
+    """Add to a condition that the document has a passage below a heading."""
     if heading is None:
         return documents, parameters
-    headed, of_heading = _headed(heading)
+    headed, of_heading = _below_heading(heading)
     return f"{documents} and {headed}", parameters + of_heading
 
 
-class _Asked(NamedTuple):
+class _Inputs(NamedTuple):
     """What a condition is made from."""
 
     conn: sqlite3.Connection
@@ -263,14 +262,14 @@ class _Asked(NamedTuple):
     links: GiveLinks
 
 
-def _of_documents(
+def _on_documents(
     conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
 ) -> Condition:
-    """Return `condition` without the filters on chunks."""
+    """A condition from all filters except those on chunks."""
     _add_functions(conn)
-    asked = _Asked(conn, filters, today, links)
+    inputs = _Inputs(conn, filters, today, links)
     # Two fields may share a condition
-    conditions = [make(asked) for make in dict.fromkeys(ON_DOCUMENTS.values())]
+    conditions = [make(inputs) for make in dict.fromkeys(ON_DOCUMENTS.values())]
     parts = [part for part in conditions if part is not None]
     return Condition(
         " and ".join(part.listing for part in parts) or EVERYTHING,
@@ -283,11 +282,11 @@ def _part(sql: str, *values: str, checking: str | None = None) -> Condition:
     return Condition(sql, checking or sql, [storable(value) for value in values])
 
 
-def _tags(asked: _Asked) -> Condition | None:
-    """The index of the first tag lists the documents that have it."""
-    if not asked.filters.tags:
+def _tags(inputs: _Inputs) -> Condition | None:
+    """The index finds the documents with the first tag; the other tags are checked for each."""
+    if not inputs.filters.tags:
         return None
-    tag, *others = map(bare, asked.filters.tags)
+    tag, *others = map(bare, inputs.filters.tags)
     parameters = (tag, f"{tag}/", f"{tag}0")
     if not others:
         return _part(TAGGED, *parameters, checking=IS_TAGGED)
@@ -295,17 +294,17 @@ def _tags(asked: _Asked) -> Condition | None:
     return _part(f"{TAGGED} and {ALL_TAGS}", *parameters, json.dumps(others), checking=checking)
 
 
-def _collection(asked: _Asked) -> Condition | None:
-    name = asked.filters.collection
+def _collection(inputs: _Inputs) -> Condition | None:
+    name = inputs.filters.collection
     return None if name is None else _part(OF_COLLECTION, name, f"{name}/", f"{name}0")
 
 
-def _inside(asked: _Asked) -> Condition | None:
-    return _matching(asked.filters.inside)
+def _inside(inputs: _Inputs) -> Condition | None:
+    return _matching(inputs.filters.inside)
 
 
-def _within(asked: _Asked) -> Condition | None:
-    return _matching(asked.filters.within)
+def _within(inputs: _Inputs) -> Condition | None:
+    return _matching(inputs.filters.within)
 
 
 def _matching(pattern: str | None) -> Condition | None:
@@ -315,20 +314,20 @@ def _matching(pattern: str | None) -> Condition | None:
     return _part(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
 
 
-def _dated(asked: _Asked) -> Condition | None:
-    days = _days(asked.filters, asked.today)
+def _dated(inputs: _Inputs) -> Condition | None:
+    days = _days(inputs.filters, inputs.today)
     return None if days is None else _part(DATED, *days, *days)
 
 
-def _modified(asked: _Asked) -> Condition | None:
-    since = asked.filters.modified_since
+def _modified(inputs: _Inputs) -> Condition | None:
+    since = inputs.filters.modified_since
     if since is None:
         return None
-    return _part(MODIFIED, str(dates.first_second(since, asked.today or date.today())))
+    return _part(MODIFIED, str(dates.first_second(since, inputs.today or date.today())))
 
 
-def _with_values(asked: _Asked) -> Condition | None:
-    values = _values(asked.filters)
+def _with_values(inputs: _Inputs) -> Condition | None:
+    values = _values(inputs.filters)
     if not values:
         return None
     has_values = _part("has_values(d.metadata, ?)", json.dumps(values))
@@ -338,19 +337,19 @@ def _with_values(asked: _Asked) -> Condition | None:
     return _part(f"{MAY_HAVE} and {has_values.listing}", pattern, *has_values.parameters)
 
 
-def _linking(asked: _Asked) -> Condition | None:
-    target = asked.filters.linked_to
+def _linked(inputs: _Inputs) -> Condition | None:
+    target = inputs.filters.linked_to
     if target is None:
         return None
-    linking = {link.source for link in asked.links().links_to(target)}
+    linking = {link.source for link in inputs.links().links_to(target)}
     return _part("d.doc_id in (select value from json_each(?))", json.dumps(list(linking)))
 
 
-def _not_excluded(asked: _Asked) -> Condition | None:
+def _not_excluded(inputs: _Inputs) -> Condition | None:
     parts: list[str] = []
     parameters: list[str] = []
-    for left_out in asked.filters.excluded:
-        documents = _of_documents(asked.conn, left_out, asked.today, asked.links)
+    for left_out in inputs.filters.excluded:
+        documents = _on_documents(inputs.conn, left_out, inputs.today, inputs.links)
         sql, given = _with_heading(documents.checking, documents.parameters, left_out.heading)
         parts.append(f"({sql}) is not true")
         parameters.extend(given)
@@ -358,8 +357,8 @@ def _not_excluded(asked: _Asked) -> Condition | None:
     return Condition(sql, sql, parameters) if parts else None
 
 
-# The condition of each field of Filters that is about documents, the most selective first.
-ON_DOCUMENTS: dict[str, Callable[[_Asked], Condition | None]] = {
+# The function for each field of Filters that is a condition on documents, the most selective first.
+ON_DOCUMENTS: dict[str, Callable[[_Inputs], Condition | None]] = {
     "tags": _tags,
     "collection": _collection,
     "inside": _inside,
@@ -368,14 +367,14 @@ ON_DOCUMENTS: dict[str, Callable[[_Asked], Condition | None]] = {
     "until": _dated,
     "modified_since": _modified,
     "where": _with_values,
-    "linked_to": _linking,
+    "linked_to": _linked,
     "excluded": _not_excluded,
 }
-ON_CHUNKS = ("heading", "without")  # the fields that a Selection reads, besides the days
+ON_CHUNKS = ("heading", "without")  # the fields that a Selection applies, in addition to the days
 
 
 def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
-    """Return the first and the last day that the filters leave; None if every day will do."""
+    """The first and the last day that match; None if there is no filter on days."""
     if filters.since is None and filters.until is None:
         return None
     today = today or date.today()
@@ -391,7 +390,7 @@ def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
 
 
 def is_inside(doc_id: str, inside: str) -> bool:
-    """Return whether the filter `inside` leaves the document of an id, by SQLite's glob."""
+    """Whether the filter `inside` matches a document id, by SQLite's glob."""
     globs = _globs(inside)
     with closing(sqlite3.connect(":memory:")) as conn:
         matches = conn.execute(IS_INSIDE, (doc_id, json.dumps(globs))).fetchone()
@@ -399,12 +398,14 @@ def is_inside(doc_id: str, inside: str) -> bool:
 
 
 def _globs(inside: str | None) -> list[str]:
-    """Return the globs of which an id fulfils one: `inside` itself, and all below it."""
+    """The globs of which an id must match one: `inside`, or everything below it. [] if all ids
+    match.
+    """
     if inside is None or inside == "*":
         return []
     if len(inside) > LONGEST_GLOB:
         raise QueryError(
-            f"the glob has {len(inside):,} characters; at most {LONGEST_GLOB:,} are understood"
+            f"the glob has {len(inside):,} characters; at most {LONGEST_GLOB:,} are allowed"
         )
     if not inside or inside.endswith("*"):
         return [inside]
@@ -412,7 +413,7 @@ def _globs(inside: str | None) -> list[str]:
 
 
 def _values(filters: Filters) -> list[tuple[str, str]]:
-    """Return the keys and values that metadata must have."""
+    """The (key, value) pairs that the metadata must have."""
     pairs: list[tuple[str, str]] = []
     for key, values in filters.where.items():
         alternatives = [values] if isinstance(values, str) else values
@@ -421,7 +422,9 @@ def _values(filters: Filters) -> list[tuple[str, str]]:
 
 
 def _pattern(text: str) -> str | None:
-    """Return what metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
+    """A LIKE pattern for ASCII metadata with this text; None if JSON may write the text
+    differently.
+    """
     is_plain = (
         text.isascii()
         and text.isprintable()
@@ -431,11 +434,11 @@ def _pattern(text: str) -> str | None:
     return f"%{text}%" if is_plain else None
 
 
-def _headed(heading: str) -> tuple[str, list[str]]:
-    """Return a condition on documents, that a chunk stands below this heading, and its parameters."""
+def _below_heading(heading: str) -> tuple[str, list[str]]:
+    """A condition that a document has a chunk below this heading, and its parameters."""
     words = indexed(heading[:LONGEST_GLOB]).split()
     if not words:
-        raise QueryError(f"the heading {heading!r} has no word by which it could be found")
+        raise QueryError(f"the heading {heading!r} has no word to search for")
     expression = " AND ".join(f'heading : "{word}"' for word in words)
     return HEADED, [expression, storable(heading)]
 
@@ -444,8 +447,8 @@ _parsed = lru_cache(maxsize=2)(json.loads)
 
 
 def _add_functions(conn: sqlite3.Connection) -> None:
-    """Add them once only: SQLite cannot replace a function while a statement runs, and FTS5's run
-    until a transaction ends.
+    """Add the SQL functions, but only once: SQLite cannot replace a function while a statement
+    runs, and FTS5's statements run until the transaction ends.
     """
     try:
         conn.execute("select has_values('{}', '[]'), is_below('', '')")

@@ -1,12 +1,12 @@
 """Find the chunks nearest to a query, and keep the embeddings and their bit planes consistent.
 
-Bit planes give candidates, and exact cosines order these. Everything is written inside the caller's
-transaction.
+Bit planes propose candidates, and exact cosines rank these. Everything is written inside the
+caller's transaction.
 
-`chunks.embedding` has the embedding: a vector of length 1, as little-endian float32. `chunks.slot`,
-which is 8,192 x block + place, tells where `vector_blocks` has its code (see bitplanes.py). `live`
-has a bit for each place that is in use. All embeddings have the dimension of the first one, until
-the last one is dropped.
+`chunks.embedding` is a vector of length 1, as little-endian float32. `chunks.slot` is 8,192 x block
++ place: the place in `vector_blocks` of its code (see bitplanes.py). `live` has a bit for each
+place that is in use. All embeddings have the dimension of the first one, until the last one is
+dropped.
 """
 
 import json
@@ -84,33 +84,35 @@ CLEAR_SLOTS = "update chunks set slot = null where slot between ? and ?"
 def put(
     conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[float], bool]]
 ) -> list[int]:
-    """Give chunks their embeddings; a row is (chunks.id, embedding, whether the text was cut to fit
+    """Set the embeddings of chunks; a row is (chunks.id, embedding, whether the text was cut to fit
     the model).
 
-    Returns the ids of the chunks that get none because the given embedding is empty, zero or not
+    Returns the ids of the chunks that get no embedding because the given one is empty, zero or not
     finite. Raises ValueError, before anything is written, for an embedding whose dimension is not
-    that of the store.
+    the store's.
     """
     placing = Placing(conn)
-    fitting = {id: (placing.fitting(id, embedding), truncated) for id, embedding, truncated in rows}
-    drop(conn, fitting)
-    # Rows grow: pages that are split from the left to the right stay full
-    in_order = sorted(fitting.items())
+    encoded = {
+        id: (placing.normalized(id, embedding), truncated) for id, embedding, truncated in rows
+    }
+    drop(conn, encoded)
+    # Rows grow: pages stay full if they are split from left to right
+    in_order = sorted(encoded.items())
     placed = [
         (placing.take(data), data, truncated, id) for id, (data, truncated) in in_order if data
     ]
     conn.executemany(SET_BOTH, placed)
     placing.finish()
-    return [id for id, (data, _) in fitting.items() if not data]
+    return [id for id, (data, _) in encoded.items() if not data]
 
 
 class Placing:
-    """Gives vectors places in the block with the most free places, and then in new blocks, and
-    writes their codes at the end.
+    """Assigns places to vectors, first in the block with the most free places and then in new
+    blocks, and writes their codes at the end.
 
     This way the chunks of a document are in one or two blocks, and each block is written once.
-    Until `finish`, nothing else may change blocks or slots. `center` is that of all blocks, if it
-    is known not to change.
+    Until `finish`, nothing else may change blocks or slots. `center` is the center of all blocks,
+    if it is known not to change.
     """
 
     def __init__(self, conn: sqlite3.Connection, center: bytes = b"") -> None:
@@ -120,11 +122,11 @@ class Placing:
         self._slots = self._free()
         self._size = len(read_center(conn)) // FLOAT_BYTES
 
-    def fitting(self, chunk: object, embedding: bytes | Sequence[float]) -> bytes | None:
-        """Return the embedding of a chunk at length 1, as it is stored; None if it is empty, zero
-        or not finite.
+    def normalized(self, chunk: object, embedding: bytes | Sequence[float]) -> bytes | None:
+        """The embedding of a chunk at length 1, as it is stored; None if it is empty, zero or not
+        finite.
 
-        Raises ValueError for one whose dimension is not that of the store, or of the first one.
+        Raises ValueError if its dimension is not the store's, or that of the first embedding.
         """
         vector = unit(decode_embedding(embedding) if isinstance(embedding, bytes) else embedding)
         if vector is None:
@@ -137,8 +139,8 @@ class Placing:
         return encode_embedding(vector)
 
     def take(self, data: bytes) -> int:
-        """Return a slot for an embedding that fits. Its code is that of the rounded values, from
-        which an index is built again.
+        """Assign a slot to a stored embedding. Its code is that of the rounded values, as in a
+        rebuild.
         """
         slot = next(self._slots)
         block, place = divmod(slot, PLACES)
@@ -148,8 +150,8 @@ class Placing:
         return slot
 
     def finish(self) -> None:
-        """Write the codes of all that were taken, whose chunks have their embeddings and slots by
-        now.
+        """Write the codes of all slots taken. By now their chunks must have embeddings and
+        slots.
         """
         taken = sum(map(len, self._codes.values()))
         before = sum(_counts(self._conn).values())
@@ -162,7 +164,7 @@ class Placing:
         self._slots = self._free()
 
     def _free(self) -> Iterator[int]:
-        """Yield the slots that are free."""
+        """Yield the free slots."""
         self._center = self._fixed or read_center(self._conn)
         self._middle = decode_embedding(self._center)
         counts = _counts(self._conn)
@@ -174,9 +176,7 @@ class Placing:
 
 
 def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
-    """Remove the embeddings and slots of these chunks. Must be called before the rows of the chunks
-    are deleted.
-    """
+    """Remove the embeddings and slots of these chunks. Call it before their rows are deleted."""
     ids = as_json(chunk_ids)
     freed = by_block(slot for (slot,) in conn.execute(SLOTS, (ids,)))
     conn.execute(CLEAR, (ids,))
@@ -184,19 +184,17 @@ def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
     for block, live in touched:
         remaining = int.from_bytes(live, "little") & ~bitplanes.mask(freed[block])
         conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
-    for (
-        block,
-        _,
-    ) in touched:  # only when all masks are right, because chunks move from one block to another
+    # Only when all masks are right, because chunks move from one block to another
+    for block, _ in touched:
         _compact(conn, block)
 
 
 def rebuild(conn: sqlite3.Connection) -> None:
-    """Build all blocks again from the embeddings, with the mean of these as the center. Chunks keep
-    their slots.
+    """Rebuild all blocks from the embeddings, with their mean as the center. Chunks keep their
+    slots.
 
-    If there are embeddings of several dimensions, those of the most common one are kept and the
-    others are dropped.
+    If embeddings have several dimensions, those of the most common one are kept and the others are
+    dropped.
     """
     (size,) = conn.execute(COMMONEST_SIZE).fetchone() or (0,)
     conn.execute(CLEAR_OTHERS, (size,))
@@ -217,16 +215,16 @@ def rebuild(conn: sqlite3.Connection) -> None:
 
 
 def read_center(conn: sqlite3.Connection) -> bytes:
-    """Return the center, encoded like an embedding. It is the same for all blocks, and empty if
-    there are none.
+    """The center, encoded like an embedding. It is the same for all blocks, and empty if there are
+    no blocks.
     """
     (center,) = conn.execute(CENTER).fetchone() or (b"",)
     return bytes(center)
 
 
 def read_planes(conn: sqlite3.Connection, block: int) -> bytes:
-    """Return the planes of a block. A select would take half as long again, because it copies the
-    whole row.
+    """The planes of a block. A select would take half as long again, because it copies the whole
+    row.
     """
     with conn.blobopen("vector_blocks", "planes", block, readonly=True) as blob:
         return blob.read()
@@ -241,20 +239,20 @@ def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
 
 
 def as_json(numbers: Iterable[int]) -> str:
-    """Return the numbers as JSON, so that a statement can take any number of them as one parameter."""
+    """The numbers as JSON, so that a statement can take any number of them as one parameter."""
     return str(list(numbers))
 
 
 def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
-    """Give chunks that have embeddings their slots."""
+    """Assign slots to chunks that have embeddings."""
     placing = Placing(conn, center)
     conn.executemany(SET_SLOT, [(placing.take(data), id) for id, data in rows])
     placing.finish()
 
 
 def _write(conn: sqlite3.Connection, block: int, codes: dict[int, bytes], center: bytes) -> None:
-    """Write codes at these places. The width of the planes is a power of two that has room for the
-    last.
+    """Write codes at these places. The width of the planes is a power of two with room for the last
+    place.
     """
     live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
     width = max(len(live), 1 << (max(codes) // 8).bit_length())
@@ -264,7 +262,7 @@ def _write(conn: sqlite3.Connection, block: int, codes: dict[int, bytes], center
 
 def _compact(conn: sqlite3.Connection, block: int) -> None:
     """Move the chunks of a block with few live places to the block with the most free places, if
-    there is room.
+    they fit there.
     """
     counts = _counts(conn)
     n = counts.pop(block)
@@ -277,14 +275,14 @@ def _compact(conn: sqlite3.Connection, block: int) -> None:
 
 
 def _centerings(n: int) -> int:
-    """Return how often the center of a store with n embeddings has been computed: at 1, 4, 16, 64,
-    256 and 1,024.
+    """How often the center of a store with n embeddings has been computed: at 1, 4, 16, 64, 256 and
+    1,024.
     """
     return (min(n, CENTER_SAMPLE).bit_length() + 1) // 2
 
 
 def _counts(conn: sqlite3.Connection) -> dict[int, int]:
-    """Return the number of live places of each block."""
+    """The number of live places of each block."""
     return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
 
 
@@ -297,12 +295,12 @@ def slots_of(block: int) -> tuple[int, int]:
 
 
 FIRST = 100  # candidates in the first batch, or twice the limit if that is more
-# A smaller limit is searched like this one: with fewer results, it is too early to tell whether
-# more will come
+# Smaller limits are searched like this one: with fewer results, one cannot tell whether better ones
+# will follow
 DEPTH = 20
-NEWS = 0.03  # the search ends with a batch that changed no greater share of the results
+SMALL_CHANGE = 0.03  # share of the results; a batch that changes no more ends the search
 BATCH = 2048  # rows of an exact scan that are in memory at a time
-SLACK = 1e-5  # the error of a sum of float32 is smaller
+SLACK = 1e-5  # more than the error of a sum of float32
 
 CHOSEN_SLOTS = "select slot from chunks where slot is not null and id {}"
 ALL = "select id, embedding, slot from chunks where embedding is not null"
@@ -312,8 +310,8 @@ select id, embedding from chunks where id in (select value from json_each(?)) an
 BY_SLOT = (
     "select id, embedding from (select value from json_each(?)) cross join chunks on slot = value"
 )
-# Hashes are in no order of meaning, and the same in every engine. A text that stands in many places
-# counts once.
+# In the order of hashes, which is unrelated to meaning and the same in every engine. A text that
+# occurs several times counts once.
 SAMPLED_VECTORS = """
 select id, embedding
 from   (
@@ -327,7 +325,8 @@ from   (
        cross join chunks using (id)
 """
 
-# Of a store, or of tables that somebody else made: chunks(doc_id, chunk_id, heading, content, embedding, ...)
+# For a store, and for tables of another program: chunks(doc_id, chunk_id, heading, content,
+# embedding, ...)
 ROWS = """
 select rowid, doc_id, chunk_id, heading, content from chunks where rowid in (select value from json_each(?))
 """
@@ -339,7 +338,7 @@ Scored = tuple[int, float]  # chunks.id, cosine
 
 
 def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
-    """Return the cosine of each row; embeddings of another dimension are left out."""
+    """The cosine of each row, without rows whose embedding has another dimension."""
     embedding = struct.Struct(f"<{len(query)}f")
     return [
         (id, unit_cosine(query, embedding.unpack(data)))
@@ -349,12 +348,12 @@ def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
 
 
 def _nearest(hits: list[Scored], count: int) -> list[Scored]:
-    """Return the nearest hits, and those that are as near as the last of them, best first."""
+    """The nearest hits, and all that are as near as the last of them, best first."""
     return with_ties(sorted(hits, key=lambda hit: -hit[1]), count)
 
 
 class VectorIndex:
-    """The embeddings in a database, or those of a selection of chunks."""
+    """The embeddings in a database, or of the chunks in a selection."""
 
     def __init__(self, conn: sqlite3.Connection, selection: "Selection | None" = None) -> None:
         self._conn = conn
@@ -363,12 +362,11 @@ class VectorIndex:
     def nearest(
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
     ) -> list[Scored]:
-        """Return (chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal
-        ones in the order of their documents.
+        """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
+        in the order of their documents.
 
         `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite
-        vector has no results. Raises ValueError for a vector that does not have the store's
-        dimension.
+        vector has no results. Raises ValueError if the vector's dimension is not the store's.
         """
         with one_state(self._conn):
             query = self._query(vector)
@@ -388,7 +386,7 @@ class VectorIndex:
             return best_first(near, lambda ids: in_order(self._conn, ids))[:limit]
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
-        """Return the cosine of each of these chunks that has an embedding. Raises ValueError as
+        """The cosines of these chunks, without those that have no embedding. Raises ValueError as
         `nearest` does.
         """
         query = self._query(vector)
@@ -397,13 +395,13 @@ class VectorIndex:
         return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),))))
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
-        """Return the embedding of a chunk, or None."""
+        """The embedding of a chunk, or None."""
         row = self._conn.execute(BY_ID, (as_json([chunk_id]),)).fetchone()
         return row and decode_embedding(row[1])
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
-        """Return the cosines of at most SAMPLE chunks from all over the store. They tell how near a
-        query is to chunks in general.
+        """The cosines of at most SAMPLE chunks from all over the store, which show how near a query
+        is to chunks in general.
         """
         query = self._query(vector)
         if not query:
@@ -422,7 +420,7 @@ class VectorIndex:
 
     def _best(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
         unlisted = self._selection if slots is None else None
-        # If a sample says that all pass, it is often enough to look at the results
+        # If all of a sample are selected, it is often enough to check the results
         if unlisted and unlisted.share == 1:
             nearest = self._propose(query, limit, None, None)
             if len(unlisted.among(id for id, _ in nearest)) == len(nearest):
@@ -439,9 +437,9 @@ class VectorIndex:
         """Compute the cosines of candidates, batch by batch, until a batch hardly changes the
         results.
 
-        If the codes tell vectors apart badly (dense clusters, few dimensions), this takes more
-        batches but finds the same. Candidates are the chunks at these slots, or those of all that
-        are in the unlisted selection.
+        If codes distinguish vectors badly (dense clusters, few dimensions), this takes more batches
+        but finds the same. Candidates are the chunks at these slots, or else all chunks, or those
+        of them in the `unlisted` selection.
         """
         depth = max(limit, DEPTH)
         nearest: list[Scored] = []
@@ -458,7 +456,7 @@ class VectorIndex:
             if len(nearest) >= depth:
                 bar = max(nearest[-1][1], 0.0)
             nearest = _nearest(nearest + hits, depth)
-            if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:
+            if sum(cosine > bar for _, cosine in hits) <= SMALL_CHANGE * depth:
                 break
         return nearest
 
@@ -509,22 +507,22 @@ class VectorIndex:
 
 
 class QueryEmbedder(Protocol):
-    """What VectorSearch asks of an embedder."""
+    """What VectorSearch needs of an embedder."""
 
     def embed(self, text: str) -> list[float]: ...
 
 
 class VectorSearch(VectorIndex):
-    """Search by text over any connection; an embedder makes the vector of the query. Writes nothing."""
+    """Search by text over any connection; an embedder makes the query's vector. Writes nothing."""
 
     def __init__(self, conn: sqlite3.Connection, embedder: QueryEmbedder) -> None:
         super().__init__(conn)
         self._embedder = embedder
 
     def search(self, query: str, limit: int = 10, *, exact: bool = False) -> list[dict[str, Any]]:
-        """Return the results for a text, best first: doc_id, chunk_id, heading, text, score, source.
+        """The results for a text, best first: doc_id, chunk_id, heading, text, score, source.
 
-        The score is the cosine, above 0. There are no results if the text cannot be embedded.
+        The score is the cosine, above 0. If the text cannot be embedded, there are no results.
         """
         vector = self._embedder.embed(query)
         with one_state(self._conn):
@@ -547,7 +545,7 @@ class VectorSearch(VectorIndex):
 
 
 def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
-    """Return the nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not
+    """The nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not
     installed.
     """
     try:
@@ -571,17 +569,17 @@ where  key in (select key from query_embeddings order by used_at desc limit -1 o
 
 
 class QueryCache(Cache):
-    """Holds the `size` queries used last."""
+    """The cache of the `size` queries used last."""
 
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
         self._conn = conn
         self._size = size
 
-    def _kept(self, key: bytes) -> tuple[bytes, float]:
+    def _load(self, key: bytes) -> tuple[bytes, float]:
         found: tuple[bytes, float] = self._conn.execute(GET, (key,)).fetchone() or (b"", 0.0)
         return found
 
-    def _keep(self, key: bytes, value: bytes) -> None:
+    def _save(self, key: bytes, value: bytes) -> None:
         if not self._size:
             return
         with waiting(self._conn, 0):

@@ -1,4 +1,4 @@
-"""Postings in blocks: written, merged and taken out of without a change of what they say."""
+"""Postings in blocks: written, merged and removed without changing their content."""
 
 import random
 from collections.abc import Iterator
@@ -261,8 +261,8 @@ def test_the_room_of_many_chunks_that_left_is_made_free(
     store: HybridStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vacuums = "select vacuum_count from pg_stat_user_tables where relname = 'words'"
-    monkeypatch.setattr(engine_of_server, "LEFT", 5)
-    monkeypatch.setattr(engine_of_server, "DEAD", 10)
+    monkeypatch.setattr(engine_of_server, "MANY_REMOVED", 5)
+    monkeypatch.setattr(engine_of_server, "MANY_DEAD", 10)
     put_kettles(store, 100)
     for count, expected in ((8, 0), (15, 1), (9, 1)):
         with store.storage.transaction():
@@ -278,7 +278,7 @@ COUNTS = [1 / (n + 1) for n in range(40)]  # how often they come, as Zipf's law 
 def put_made_up(
     store: HybridStore, chance: random.Random, start: int, count: int, most: int
 ) -> None:
-    """Write texts of up to so many words in one transaction."""
+    """Write texts of at most this many words in one transaction."""
     texts = [
         " ".join(chance.choices(WORDS, COUNTS, k=chance.randint(1, most))) for _ in range(count)
     ]
@@ -290,8 +290,8 @@ def put_made_up(
 
 @pytest.fixture
 def made_up(store: HybridStore) -> HybridStore:
-    """Texts that came in several transactions, later ones longer, so that blocks were written with
-    another average; some have left.
+    """Texts from several transactions, later ones longer, so that blocks have different averages;
+    some were deleted.
     """
     chance = random.Random(7)
     for start, count, most in ((0, 900, 12), (900, 600, 40), (1500, 10, 60), (1510, 300, 90)):

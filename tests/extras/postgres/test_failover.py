@@ -1,4 +1,6 @@
-"""A server that is stopped and started again: what runs all the time goes on, and says in a line what was not done."""
+"""A server that is stopped and restarted: running processes go on, and report in a line what
+failed.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

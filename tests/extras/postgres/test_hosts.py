@@ -1,4 +1,4 @@
-"""Two hosts with one memory, as processes of two users, for files belong to a user and a host."""
+"""Two hosts with one memory, as processes of two users, because files belong to a user and a host."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,9 @@ Host = Callable[..., Any]
 
 @pytest.fixture
 def hosts(process: Run, postgres_path: str, tmp_path: Path) -> dict[str, tuple[Path, Host]]:
-    """For each user a folder named memory, and the command: it gives an answer, and what it said."""
+    """For each user, a folder named memory, and the command, which returns its answer and its other
+    output.
+    """
 
     def host(name: str) -> tuple[Path, Host]:
         folder = tmp_path / name / "memory"

@@ -1,4 +1,6 @@
-"""A connection that is lost at any statement of any command: reads answer all the same, and writes are done, or undone and told."""
+"""A connection that is lost at any statement of any command: reads still answer; writes are done,
+or undone and reported.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -95,7 +97,7 @@ def command(run: Run, postgres_path: str, folder: Path, cutter: Cutter) -> Calla
 
 
 def statements(cutter: Cutter, most: int = 12) -> Iterator[int]:
-    """Some of the statements that a command made: the first ones, the last, and those between them with equal steps."""
+    """Some statements of a command: the first ones, the last one, and others at equal distances."""
     count = cutter.count
     return iter(sorted({0, 1, count - 1, *range(0, count, max(1, count // most))}))
 

@@ -1,4 +1,4 @@
-"""The tables divided by space, as declarative partitioning does it: same answers, same separation."""
+"""Tables partitioned by space: the same answers, the same separation."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,9 @@ END = re.compile(r"\n\)(?: with \(.*?\))?;")
 
 
 def partitioned(tables: str) -> str:
-    """Return the schema with every table of a space divided by it, which needs unique keys that have it."""
+    """The schema with every table of a space partitioned by space, for which unique keys must
+    contain the space.
+    """
     made = []
     for part in re.split(r"(?m)^(?=create table )", tables):
         name = part.partition("create table ")[2].partition(" ")[0]
@@ -75,7 +77,7 @@ def asked(address: str, space: str, embedder: TopicEmbedder) -> list[Any]:
 
 
 def partitions(store: HybridStore, asked: list[tuple[str, Any]]) -> set[str]:
-    """Return the numbers of the partitions that these statements read."""
+    """The numbers of the partitions that these statements read."""
     read: set[str] = set()
     for statement, parameters in asked:
         if statement.lstrip().startswith(("select", "with")):

@@ -1,4 +1,4 @@
-"""A password in an address, or in libpq's variables, is in nothing that anybody reads."""
+"""A password in an address, or in libpq's variables, is in no output."""
 
 import subprocess
 import sys
@@ -39,7 +39,9 @@ COMMANDS = (
 
 @pytest.fixture(params=["user", "query", "environment"])
 def with_password(request: pytest.FixtureRequest, postgres_path: str) -> tuple[str, dict[str, str]]:
-    """The address of the store with a password somewhere, and the variables."""
+    """The address of the store with a password in one of several places, and the environment
+    variables.
+    """
     address = {
         "user": postgres_path.replace("postgres@", "postgres:hunter22@"),
         "query": f"{postgres_path}&password=hunter22&sslpassword=hunter22",
@@ -133,5 +135,5 @@ def test_a_keyword_that_libpq_does_not_know_is_named_without_any_value(
     address: str, run: Run
 ) -> None:
     told = run("--db", address, "search", "gpu").stderr
-    assert "the address is wrong: it has no keyword 'bogus'" in told
+    assert "the address is wrong: there is no keyword 'bogus'" in told
     assert "hunter22" not in told

@@ -1,4 +1,6 @@
-"""What a role of one space learns of another, and can do to it, by asking the server itself: nothing."""
+"""A role of one space can neither read nor change anything of another space, not even with its own
+SQL.
+"""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +22,9 @@ HIDDEN = re.compile("hunter2|xyzzy|plugh|frobozz|secret-space", re.IGNORECASE)
 
 
 class Scene(NamedTuple):
-    """The address of the owner and of a writer of the space team-b, and the ids of the hidden space, a document and a chunk of it."""
+    """The addresses of the owner and of a writer of the space team-b, and the ids of the hidden
+    space, and of a document and a chunk in it.
+    """
 
     owner: str
     writer: str
@@ -31,7 +35,7 @@ class Scene(NamedTuple):
 
 @pytest.fixture(scope="module")
 def original(postgres: PostgresServer) -> Iterator[Scene]:
-    """Made once; who only reads may have it, others a copy."""
+    """A scene that is made once, for tests that only read; others use a copy."""
     name = f"scene{next(NUMBERS)}"
     address = postgres.database(name, TEMPLATE)
     with HybridStore(address, {"space": "secret-space"}, embedder=TopicEmbedder()) as secret:
@@ -51,7 +55,7 @@ def original(postgres: PostgresServer) -> Iterator[Scene]:
 
 @pytest.fixture
 def scene(postgres: PostgresServer, original: Scene) -> Iterator[Scene]:
-    """A copy; the roles are those of the server, and may do the same in it."""
+    """A copy of the scene. The roles are those of the server, with the same rights in the copy."""
     name = f"scene{next(NUMBERS)}"
     owner = postgres.database(name, name_of(original.owner))
     yield original._replace(
@@ -66,7 +70,7 @@ def name_of(address: str) -> str:
 
 
 def hidden_rows(scene: Scene) -> dict[str, Any]:
-    """All that the hidden space has."""
+    """All rows of the hidden space."""
     rows = {
         table: sorted(
             map(

@@ -1,4 +1,4 @@
-"""What only a server has: roles, connections that are lost, passwords, other hosts."""
+"""Features of servers only: roles, lost connections, passwords, other hosts."""
 
 import json
 import re
@@ -46,7 +46,9 @@ def sql(address: str, statement: str) -> list[tuple[Any, ...]]:
 
 
 def granted(postgres: PostgresServer, address: str, role: str, space: str = "default") -> str:
-    """The address for a new role that was set up by the SQL of the page, in its order: of a reader, or of a writer, of a space."""
+    """The address for a new role, a reader or a writer of a space, which was set up with the SQL of
+    the documentation.
+    """
     reads, writes, makes_space, *_ = SQL_OF_PAGE
     name = address.partition("@/")[2].partition("?")[0]
     user = f"{role}_{name}_{space.replace('-', '_')}"
@@ -136,7 +138,7 @@ def test_a_role_that_may_not_create_is_told_the_sql_that_lets_it(postgres: Postg
     address = postgres.database("closed")
     sql(address, "create role guest login; revoke create on database closed from public")
     with pytest.raises(
-        StoreError, match=r"the role guest may not make the tables .* run: (.*)"
+        StoreError, match=r"the role guest may not create the tables .* run: (.*)"
     ) as raised:
         HybridStore(postgres.address("closed", "guest"))
     sql(address, str(raised.value).partition(" run: ")[2])

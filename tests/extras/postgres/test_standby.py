@@ -20,7 +20,7 @@ class Servers(NamedTuple):
     standby: PostgresServer
 
     def address(self, user: str = "postgres") -> str:
-        """Of both, the standby first."""
+        """The address of both servers, the standby first."""
         hosts = f"{self.standby.folder},{self.primary.folder}"
         return f"postgresql://{user}@/m?host={hosts}&target_session_attrs=prefer-standby"
 
@@ -81,7 +81,7 @@ def stays_on_the_standby_until_it_writes(servers: Servers, embedder: TopicEmbedd
 def says_where_writes_go(servers: Servers, embedder: TopicEmbedder) -> None:
     address = servers.standby.address("m").replace("?", "?password=hunter2&")
     with HybridStore(address, embedder=embedder) as store:
-        with pytest.raises(StoreError, match="is a standby, which takes no writes") as raised:
+        with pytest.raises(StoreError, match="is a standby, which accepts no writes") as raised:
             store.store("d", "gpu")
         assert "target_session_attrs=prefer-standby" in str(raised.value)
         assert "hunter2" not in str(raised.value)
@@ -103,7 +103,7 @@ def goes_on_when_the_standby_stops(servers: Servers, embedder: TopicEmbedder) ->
 def test_searches_go_to_the_standby_and_writes_to_the_primary(
     servers: Servers, embedder: TopicEmbedder
 ) -> None:
-    """One test, as a standby takes seconds to make."""
+    """One test for all, because a standby takes seconds to make."""
     with HybridStore(servers.address(), embedder=embedder) as store:
         assert not is_on_standby(store)  # where it made the tables
         store.store("notes/a", "The gpu server is in the cellar.")

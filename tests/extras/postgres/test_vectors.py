@@ -1,4 +1,4 @@
-"""The HNSW index: made when it is worth it, and as good as comparing every embedding."""
+"""The HNSW index: created for enough embeddings, and as good as comparing all of them."""
 
 import random
 from collections.abc import Iterator
