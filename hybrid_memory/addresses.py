@@ -103,7 +103,7 @@ def public_name(address: str) -> str:
     return f"{scheme}://{user}{at}{host}"
 
 
-def shown(database: str) -> str:
+def display_name(database: str) -> str:
     """A database as messages show it: an address without its password, a file as given."""
     if address_fault(database):
         return "an address that cannot be read"

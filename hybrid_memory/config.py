@@ -9,7 +9,7 @@ from reprlib import repr as short_repr
 from typing import Any, NamedTuple
 
 from .addresses import address_fault, is_server, looks_like_address
-from .errors import ConfigError, UsageError, meant
+from .errors import ConfigError, UsageError, suggestion
 from .paths import (
     CONFIG,
     DATABASE,
@@ -217,7 +217,7 @@ class Settings(dict[str, Any]):
     origins: Mapping[str, tuple[str, str]] = {}
 
 
-def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
+def merge_layers(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     """The defaults, overridden by named layers: a later layer overrides an earlier one.
 
     If a layer names a provider but no model, the provider's default model is used. If it names a
@@ -263,7 +263,7 @@ def load(
     file = config_file(path, environ)
     # A config file named by the user must exist.
     is_read = path or environ.get(CONFIG) or os.path.exists(file)
-    settings = merged(
+    settings = merge_layers(
         (THE_DEFAULTS, {"db_path": standard_database(environ)}),
         (file, read(file) if is_read else {}),
         *_environment(environ),
@@ -340,7 +340,7 @@ def _refuse_unknown(name: str, variables: Iterable[str]) -> None:
     if name.startswith(OF_TESTS):
         return
     keys = [variable.removeprefix(PREFIX) for variable in variables]
-    near = meant(name.removeprefix(PREFIX), keys).replace("mean ", f"mean {PREFIX}")
+    near = suggestion(name.removeprefix(PREFIX), keys).replace("mean ", f"mean {PREFIX}")
     way_out = near or "; `hybrid-memory config` lists the settings"
     raise ConfigError(f"there is no setting for the variable {name}{way_out}")
 

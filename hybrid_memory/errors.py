@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-def meant(written: str, names: Iterable[str]) -> str:
+def suggestion(written: str, names: Iterable[str]) -> str:
     """`; did you mean NAME?` if one of the names is similar to the written one, else ""."""
     from difflib import get_close_matches
 

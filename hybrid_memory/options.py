@@ -17,7 +17,7 @@ from functools import cache
 from json import dumps
 from typing import Any
 
-from .errors import meant
+from .errors import suggestion
 from .text.characters import storable_name
 from .text.dates import first_day
 
@@ -329,7 +329,7 @@ def fields_given(
     }
     for name, value in given.items():
         if name not in places:
-            raise TypeError(f"{what} has no option {name!r}{meant(name, places)}")
+            raise TypeError(f"{what} has no option {name!r}{suggestion(name, places)}")
         number, field, option = places[name]
         if value is None:
             continue

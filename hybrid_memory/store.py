@@ -92,7 +92,7 @@ class HybridStore:
         if isinstance(config, configuration.Settings):
             self.config = config
         else:
-            self.config = configuration.merged((configuration.LIBRARY, config or {}))
+            self.config = configuration.merge_layers((configuration.LIBRARY, config or {}))
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
             path = config["db_path"]

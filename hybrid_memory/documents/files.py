@@ -67,17 +67,17 @@ class Patience:
 
 
 # None: an extraction has only its own limits.
-patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+time_left: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 
 @contextmanager
-def hurried(seconds: float | None) -> Iterator[None]:
+def time_limit(seconds: float | None) -> Iterator[None]:
     """Limit the total time of extractions inside this block; None: no limit."""
-    token = patience.set(None if seconds is None else Patience(seconds))
+    token = time_left.set(None if seconds is None else Patience(seconds))
     try:
         yield
     finally:
-        patience.reset(token)
+        time_left.reset(token)
 
 
 def open_in_place(path: str, flags: int) -> int:

@@ -76,10 +76,10 @@ def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> Docu
     matter = "\n" + "\n".join(lines[:skipped])
     rest = lines[-1] if len(lines) > skipped else ""
     body = readable("\n" + rest)
-    bare = without_hidden(without_code(body))
-    links = links_in(matter, 1) + links_in(bare, skipped + 1)
-    tags = tags_in(without_links(bare))
-    return DocumentLinks(titles(metadata, body, bare), tuple(links), tuple(tags))
+    normal_tag = without_hidden(without_code(body))
+    links = links_in(matter, 1) + links_in(normal_tag, skipped + 1)
+    tags = tags_in(without_links(normal_tag))
+    return DocumentLinks(titles(metadata, body, normal_tag), tuple(links), tuple(tags))
 
 
 def links_in(text: str, first_line: int) -> list[Link]:
@@ -175,26 +175,26 @@ def tags_in(text: str) -> list[str]:
     return list(dict.fromkeys(tag for tag in tags if tag and not tag.isdigit()))
 
 
-def in_metadata(metadata: str) -> list[str]:
+def tags_in_metadata(metadata: str) -> list[str]:
     """The tags in metadata (JSON): a list or words under `tags` or `tag`.
 
     '{"tags": "ops, Infra/GPU"}' -> ['ops', 'infra/gpu']
     """
     values = json.loads(metadata)
     texts = listed(values.get("tags")) + listed(values.get("tag"))
-    tags = [bare(name) for text in texts for name in text.split(",")]
+    tags = [normal_tag(name) for text in texts for name in text.split(",")]
     return [tag for tag in tags if tag]
 
 
-def all_of(metadata: str, of_text: Iterable[str]) -> set[str]:
+def filterable_tags(metadata: str, of_text: Iterable[str]) -> set[str]:
     """The tags that match a filter: also the single words of a tag that has several."""
     tags: set[str] = set()
-    for name in (*in_metadata(metadata), *of_text):
-        tags.update(map(bare, (name, *name.split())))
+    for name in (*tags_in_metadata(metadata), *of_text):
+        tags.update(map(normal_tag, (name, *name.split())))
     return tags - {""}
 
 
-def bare(tag: str) -> str:
+def normal_tag(tag: str) -> str:
     """Normalize a tag for comparison: ' #Ops' -> 'ops'"""
     return tag.strip().lstrip("#").casefold()
 

@@ -46,7 +46,7 @@ def terms(
         if heading_path != indexed_path:
             heading = analyzer.indexed(plain(heading_path))
             indexed_path = heading_path
-        words, identifiers = analyzer.written(plain(content))
+        words, identifiers = analyzer.tokens_with_identifiers(plain(content))
         context = [identifiers, *map(analyzer.indexed, targets(content))]
         if is_first:
             context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called or ())})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TextIO
 
-from ..documents.files import PATTERN, BadFileError, hurried
+from ..documents.files import PATTERN, BadFileError, time_limit
 from ..documents.formats import format_of, own_suffix
 from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
@@ -299,7 +299,7 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
     yield from _outdated_sources(outdated)
     left_out: list[Missing] = []
     new: dict[Source, list[str]] = defaultdict(list)
-    with hurried(EXTRACT_SECONDS):
+    with time_limit(EXTRACT_SECONDS):
         files = missing(store)
     for file in files:
         if file.rule in PASSING:

@@ -17,13 +17,13 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..addresses import absolute, is_server, shown
+from ..addresses import absolute, display_name, is_server
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
 from ..errors import HybridMemoryError, SourceError, StoreError
 from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
-from ..surface.arguments import Parser, are_of, examples, open_store, own_memories
+from ..surface.arguments import Parser, any_near, examples, open_store, own_memories
 from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
 from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
@@ -223,7 +223,7 @@ def run_init(args: Namespace) -> int:
     left_out = [place for place in left_out if not place.is_ingested_by(sources)]
     is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
     if sys.stdout.isatty() and not args.json:
-        _show_found(args.dir, shown(settings["db_path"]), places, new, left_out)
+        _show_found(args.dir, display_name(settings["db_path"]), places, new, left_out)
     chosen = _choose(args, new, is_asking)
     reports = []
     if chosen:
@@ -231,7 +231,7 @@ def run_init(args: Namespace) -> int:
     skipped = [place for place in new if place not in chosen]
     answer = {
         "dir": os.path.abspath(args.dir),
-        "db_path": shown(absolute(settings["db_path"])),
+        "db_path": display_name(absolute(settings["db_path"])),
         "found": [
             _as_json(place) | {"taken": place in chosen, "in_memory": place not in skipped}
             for place in places
@@ -268,19 +268,19 @@ def _with_separate_memory(args: Namespace, settings: "Settings") -> "Settings":
         return settings
     top = real_path(args.dir)
     sources = _sources(args, settings)
-    if not sources or are_of(sources, top):
+    if not sources or any_near(sources, top):
         return settings
     usual = absolute(settings["db_path"])
     for path in own_memories(usual, top):
         args.db = path
         settings = arguments.settings(args)
         sources = _sources(args, settings)
-        if are_of(sources, top) or (not sources and not os.path.exists(args.db)):
+        if any_near(sources, top) or (not sources and not os.path.exists(args.db)):
             break
     advise(
         args,
-        f"{shown(usual)} has the notes of another workspace, so this one gets a separate memory, "
-        f"{shown(args.db)}; use --db {shown(usual)} to ingest it there",
+        f"{display_name(usual)} has the notes of another workspace, so this one gets a separate memory, "
+        f"{display_name(args.db)}; use --db {display_name(usual)} to ingest it there",
     )
     return settings
 

@@ -12,8 +12,8 @@ from shutil import copymode
 from typing import Any, TextIO
 
 from .. import config, paths
-from ..addresses import absolute, shown
-from ..errors import ConfigError, UsageError, meant
+from ..addresses import absolute, display_name
+from ..errors import ConfigError, UsageError, suggestion
 from ..search.pipeline import WEIGHTS
 from ..surface import arguments
 from ..surface.arguments import Parser, add_json, examples
@@ -41,12 +41,12 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
     before = {"before": values[key]} if key in values else {}
     if value:
         others = {other: other_value for other, other_value in values.items() if other != key}
-        config.merged((path, others), (config.COMMAND_LINE, {key: value[0]}))
+        config.merge_layers((path, others), (config.COMMAND_LINE, {key: value[0]}))
         values[key] = value[0]
     elif before:
         del values[key]
         if was_valid:
-            config.merged((path, values))
+            config.merge_layers((path, values))
     else:
         return before
     changed = json.dumps(values, indent=_indent(text), ensure_ascii=False)
@@ -58,7 +58,7 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
 
 def _can_be_loaded(path: str, values: Mapping[str, Any]) -> bool:
     try:
-        config.merged((path, values))
+        config.merge_layers((path, values))
     except ConfigError:
         return False
     return True
@@ -144,7 +144,7 @@ def _change_file(args: Namespace, path: str) -> dict[str, Any]:
     key, value = args.key, []
     if args.action == "set":
         if key not in config.DEFAULTS:
-            known = meant(key, config.DEFAULTS) or f"; known: {', '.join(config.DEFAULTS)}"
+            known = suggestion(key, config.DEFAULTS) or f"; known: {', '.join(config.DEFAULTS)}"
             raise UsageError(f"there is no setting {key!r}{known}")
         value = [_value(key, args.value)]
     before = change(path, key, *value)
@@ -164,7 +164,7 @@ def _change_file(args: Namespace, path: str) -> dict[str, Any]:
 
 def _public(key: str, value: Any) -> Any:
     """Return a value for display: a database address without its password."""
-    return shown(value) if key == "db_path" and isinstance(value, str) else value
+    return display_name(value) if key == "db_path" and isinstance(value, str) else value
 
 
 def _value(key: str, text: str) -> Any:
@@ -203,6 +203,6 @@ def _show(answer: dict[str, Any], stream: TextIO) -> None:
     second = max(len(value) for value in values.values() if len(value) <= WIDEST)
     for key, value in values.items():
         origin = settings[key]["from"]
-        shown = "config file" if origin == answer["file"] else harmless(origin)
+        display_name = "config file" if origin == answer["file"] else harmless(origin)
         dim, off = (style.dim, style.off) if origin == "default" else ("", "")
-        print(f"{dim}{key:<{first}}  {value:<{second}}  {shown}{off}", file=stream)
+        print(f"{dim}{key:<{first}}  {value:<{second}}  {display_name}{off}", file=stream)

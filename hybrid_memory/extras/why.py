@@ -46,7 +46,7 @@ from ..storage.source import (
 from ..storage.target import find
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
-from ..surface.output import points, sureness
+from ..surface.output import confidence_text, points
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
 from ..sync.plan import by_claim
@@ -632,7 +632,7 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
     style = Style(stream)
     if rank["rank"]:
         place = f"rank {rank['rank']} of {rank['of']}"
-        scores = f"score {points(rank['score'])}, {sureness(rank)}"
+        scores = f"score {points(rank['score'])}, {confidence_text(rank)}"
         passage = harmless(f": {rank['citation']}, {scores}")
     else:
         place = f"not among {rank['of']} results"

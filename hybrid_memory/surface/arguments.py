@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config, paths
 from ..addresses import absolute, is_server
-from ..errors import StoreError, UsageError, meant
+from ..errors import StoreError, UsageError, suggestion
 from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
 from ..seams import COMMANDS, GROUPS, load
 from ..search.request import filters_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PROGRAM = "hybrid-memory"
 
 
-def filled(text: str) -> str:
+def non_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return storable_name(text)
@@ -142,7 +142,7 @@ class Parser(argparse.ArgumentParser):
         flags = self.flags()
         if message.startswith("unrecognized arguments: -"):
             written = message.split()[2].partition("=")[0]
-            near = meant(written, flags)
+            near = suggestion(written, flags)
             message += near
             if not near and "--query" in flags:
                 message += '; a query with a - is written in quotes, "a -b", or as --query=-b'
@@ -177,7 +177,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if args.command.startswith("-"):
         _answer_without_command(args.command)
     if args.command not in COMMANDS:
-        close = meant(args.command, COMMANDS)
+        close = suggestion(args.command, COMMANDS)
         common.error(f"there is no command {args.command!r}{close}")
     return command_parser(args.command, common).parse_args(rest[1:], args)
 
@@ -193,7 +193,7 @@ def _answer_without_command(word: str) -> NoReturn:
             print(f"{PROGRAM} {__version__}", file=stream)
         sys.exit(0)
     flag = word.partition("=")[0]
-    close = meant(flag, parser.flags())
+    close = suggestion(flag, parser.flags())
     parser.error(
         f"{flag} is not an option of every command{close}; put the command before its options"
     )
@@ -353,7 +353,7 @@ def _own_memory(args: Namespace, usual: str) -> str | None:
                 break
             with open_store(Namespace(**vars(args) | {"db": path})) as store:
                 sources = store.storage.sources.all()
-            if are_of(sources, top):
+            if any_near(sources, top):
                 return path
         top = os.path.dirname(top)
     return None
@@ -372,7 +372,7 @@ def own_memories(usual: str, top: str) -> Iterator[str]:
         yield f"{stem}-{number}.db"
 
 
-def are_of(sources: "Iterable[Source]", top: str) -> bool:
+def any_near(sources: "Iterable[Source]", top: str) -> bool:
     """Whether any source is in a folder, or around it."""
     from ..storage.source import is_in  # most searches need no sources
 

@@ -80,7 +80,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None
     style = Style(stream)
     width = shutil.get_terminal_size().columns
     bodies = [body_of(result["text"]) for result in results]
-    highlighter = Highlighter(asked(query, results), bodies, stems)
+    highlighter = Highlighter(marking_query(query, results), bodies, stems)
     used = 0
     for result, body in zip(results, bodies, strict=True):
         lines = [*_lines_of_result(result, body, highlighter, style, width), ""]
@@ -155,7 +155,7 @@ def by_note(results: Iterable[Result]) -> list[Result]:
     return list(best.values())
 
 
-def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
+def marking_query(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
     """The query whose words are marked in results: without its operators, and with the substitutes
     for words that no passage has.
     """
@@ -171,7 +171,7 @@ def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Q
 def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]:
     """Yield the place and, on the same line if it fits, the lines, date, source and confidence."""
     place = _place(result)
-    facts = [_lines_or_pages(result), result["source"], sureness(result)]
+    facts = [_lines_or_pages(result), result["source"], confidence_text(result)]
     if result["date"] and result["date"] not in place:
         facts.insert(1, result["date"])
     origin = ", ".join(facts)
@@ -412,7 +412,7 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
             line += f", {result['date']}"
         if result.get("newer"):
             line += f", revised by {harmless(result['newer'])}"
-        print(f"{line}, {sureness(result)}\n{quoted(result['text'])}\n", file=stream)
+        print(f"{line}, {confidence_text(result)}\n{quoted(result['text'])}\n", file=stream)
 
 
 def quoted(text: str) -> str:
@@ -425,7 +425,7 @@ def points(score: float) -> str:
     return f"{score:.3f}" if score >= 0.001 else "<0.001"
 
 
-def sureness(result: Result) -> str:
+def confidence_text(result: Result) -> str:
     """The confidence of a result as a number and a word: "confidence 0.74 (strong)"."""
     return f"confidence {result['confidence']:.2f} ({match(result['confidence'])})"
 

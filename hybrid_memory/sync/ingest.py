@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.document import Prepared, chunk_row, document_row
-from ..documents.files import BadFileError, FoundFile, open_regular, patience
+from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import format_of
 from ..embedding.protocol import BUILTIN, conflict, meanwhile
 from ..errors import SourceError
@@ -462,5 +462,5 @@ class Intake:
 
 def _seconds_for_extraction() -> float | None:
     """The seconds that `files.hurried` has left for this call; None: unlimited."""
-    hurry = patience.get()
+    hurry = time_left.get()
     return hurry.left if hurry else None

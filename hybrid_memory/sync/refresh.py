@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any
 
-from ..documents.files import BadFileError, hurried
+from ..documents.files import BadFileError, time_limit
 from ..errors import SourceError, StoreError
 from ..indexing import embed_pending, put_document
 from ..search.answer import Answer
@@ -48,7 +48,7 @@ def refresh(
     with store.storage.waiting(LOCK_TIMEOUT):
         try:
             with store.storage.guarded():
-                with hurried(extract_seconds):
+                with time_limit(extract_seconds):
                     job.mirror(known_sources(store.storage.sources, report, paths))
                 report.pending = store.storage.embeddings.count_pending()
                 if embed_seconds > 0:

@@ -146,7 +146,7 @@ def _in_grams(word: str) -> Iterator[str]:
         yield word[position:]
 
 
-def written(text: str) -> tuple[str, str]:
+def tokens_with_identifiers(text: str) -> tuple[str, str]:
     """The `searchable` text, and additional tokens for its identifiers: each as one token, and the
     words of its camelCase.
 

@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from hybrid_memory import HybridStore
-from hybrid_memory.config import merged
+from hybrid_memory.config import merge_layers
 from hybrid_memory.extras.mcp.tools import ProtocolError, Tools
 from hybrid_memory.extras.serve.bounds import Bounds
 from hybrid_memory.sync.ingest import Ingest
@@ -43,7 +43,7 @@ def calls(database: Path, bounds: Bounds, *wanted: tuple[str, dict[str, Any]]) -
         return HybridStore(database, SETTINGS)
 
     async def play() -> None:
-        tools = Tools(opened, opened, merged(("test", SETTINGS)), lambda path: {}, bounds)
+        tools = Tools(opened, opened, merge_layers(("test", SETTINGS)), lambda path: {}, bounds)
         with anyio.fail_after(60):
             async with Client(connection(tools)) as client:
                 listed = await client.list_tools()
@@ -127,7 +127,7 @@ def test_resources_and_the_prompt_are_within_the_bounds(database: Path, bounds: 
     def opened() -> HybridStore:
         return HybridStore(database, SETTINGS)
 
-    tools = Tools(opened, opened, merged(("test", SETTINGS)), lambda path: {}, bounds)
+    tools = Tools(opened, opened, merge_layers(("test", SETTINGS)), lambda path: {}, bounds)
     listed = {resource["name"] for resource in tools.resources()["resources"]}
     assert listed == {"ann/secret.md", "ann/index.md", "ann/stored"}
     [content] = tools.resource("memory:///ann/secret.md")["contents"]

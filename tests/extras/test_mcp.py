@@ -22,14 +22,14 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from hybrid_memory import HybridStore, __version__
-from hybrid_memory.config import merged
+from hybrid_memory.config import merge_layers
 from hybrid_memory.errors import Message, WayOut
 from hybrid_memory.extras.mcp.protocol import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import arguments as shared
 from hybrid_memory.surface.arguments import open_store, parse, place
-from hybrid_memory.surface.output import sureness
+from hybrid_memory.surface.output import confidence_text
 from tests.command import answer, in_process
 from tests.extras.run_async import connection, run_async
 from tests.fake_ollama import FakeOllama
@@ -327,7 +327,7 @@ def test_the_answer_of_a_cancelled_call_is_not_sent(environ: dict[str, str]) -> 
         go_on.set()
         yield json.dumps(call | {"id": 2}).encode()
 
-    tools = Tools(open_slowly, open_slowly, merged(), lambda path: {})
+    tools = Tools(open_slowly, open_slowly, merge_layers(), lambda path: {})
     Server(tools).serve(lines(), lambda line: sent.append(json.loads(line)["id"]))
     assert sent == [2]
 
@@ -375,7 +375,7 @@ def test_a_search_answers_with_passages_under_their_citations(
         assert citations(found) == [hit["citation"] for hit in hits]
         first = hits[0]
         quoted = "\n".join(f"> {line}".rstrip() for line in first["text"].split("\n"))
-        assert found.startswith(f"**{first['citation']}**, {sureness(first)}\n{quoted}")
+        assert found.startswith(f"**{first['citation']}**, {confidence_text(first)}\n{quoted}")
         read = await ask(client, "memory_get", target=first["citation"])
         assert read == f"**{first['citation']}** of 5 lines, 2026-01-05\n{quoted}"
         assert (await ask(client, "memory_get", target="pi.md", max_lines=1)).endswith(

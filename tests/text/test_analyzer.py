@@ -77,7 +77,7 @@ def test_composed_and_decomposed_text_is_the_same(text: str) -> None:
     ],
 )
 def test_identifiers_are_found_by_their_words_and_as_they_stand(text: str, parts: str) -> None:
-    assert plain(analyzer.written(text)[1]) == parts
+    assert plain(analyzer.tokens_with_identifiers(text)[1]) == parts
 
 
 TEXTS = st.lists(
@@ -91,7 +91,7 @@ def test_what_is_written_are_the_tokens_of_the_text_and_then_those_of_its_identi
     text: str,
 ) -> None:
     for _ in range(2):  # what was kept of the first time changes nothing
-        words, more = analyzer.written(text)
+        words, more = analyzer.tokens_with_identifiers(text)
         assert searchable(text) == " ".join(token.text for token in analyzer.tokens(fold(text)))
         assert (
             words
@@ -152,7 +152,7 @@ def fts5_tokens(text: str) -> list[str]:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_fts5_cuts_what_is_written_at_its_spaces_and_nowhere_else(text: str) -> None:
-    written = " ".join([*analyzer.written(text), analyzer.name(text)])
+    written = " ".join([*analyzer.tokens_with_identifiers(text), analyzer.name(text)])
     assert len(fts5_tokens(written)) == len(written.split())
 
 

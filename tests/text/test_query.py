@@ -89,7 +89,7 @@ def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
 )  # a file with a NUL is no text
 def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
     written = searchable(text).split()
-    written += ["", *analyzer.written(text)[1].split()]
+    written += ["", *analyzer.tokens_with_identifiers(text)[1].split()]
     for term in Query(text).terms:
         assert any(
             tuple(written[i : i + len(term.tokens)]) == term.tokens for i in range(len(written))

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...documents.document import Extract
-from ...documents.files import BadFileError, FileBytes, patience, read
+from ...documents.files import BadFileError, FileBytes, read, time_left
 from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks
 from ...paths import CHECKOUT
@@ -154,7 +154,7 @@ def extracted(data: bytes, kind: str, package: str | None) -> Extract:
         raise BadFileError(
             missing_package(f"a .{kind.partition(':')[0]} file", "documents"), "package"
         )
-    hurry = patience.get()
+    hurry = time_left.get()
     timeout: float = PATIENCE * SECONDS
     if hurry:
         if hurry.left <= 0:

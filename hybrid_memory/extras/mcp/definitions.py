@@ -7,7 +7,7 @@ descriptions before every task, so they are short and do not repeat each other.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...errors import QueryError, meant
+from ...errors import QueryError, suggestion
 from ...options import COUNT, MCP, MOST, PAIR, SWITCH, TEXT, Option, on_surface
 from ...search.request import OPTIONS
 from ...search.result import FLOOR
@@ -214,7 +214,7 @@ def _with_current_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
             names_taken = "it takes no arguments"
             if names:
                 names_taken = f"it takes {', '.join(names)}"
-            way_out = meant(name, names) or f"; {names_taken}"
+            way_out = suggestion(name, names) or f"; {names_taken}"
             raise QueryError(f"{tool_name} has no argument {written!r}{way_out}")
         if name in renamed:
             raise QueryError(f"{name} is given twice, once as {written}")

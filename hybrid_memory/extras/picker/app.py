@@ -38,7 +38,7 @@ from ...search.answer import Answer, as_written, in_place, operator_lines
 from ...storage.filters import Filters
 from ...storage.keyword import stems
 from ...store import HybridStore
-from ...surface.output import AFTER, BEFORE, asked, by_note, marked, titled, titles_of
+from ...surface.output import AFTER, BEFORE, by_note, marked, marking_query, titled, titles_of
 from ...surface.streams import harmless, printable
 from ...text.analyzer import stem
 from ...text.characters import citation, clipped, columns, plural, wrapped
@@ -224,7 +224,9 @@ def preview(store: HybridStore, result: Result, query: str, width: int) -> Previ
         end = start + text.count("\n")
     lines = text.split("\n")
     passage = "\n".join(lines[start - first_line : end + 1 - first_line])
-    spans = Highlighter(asked(query, [result], is_typed=True), [passage], stems).spans(passage)
+    spans = Highlighter(marking_query(query, [result], is_typed=True), [passage], stems).spans(
+        passage
+    )
     shown = marked(passage, spans).split("\n")
     rows: list[str] = []
     first = 0

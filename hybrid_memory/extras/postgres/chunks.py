@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
+from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ...storage.rows import ChunkRow, Neighbour
 from .connection import Connection, from_column, here, text
@@ -243,7 +243,9 @@ def put_links(
             )
         tags += (
             (number, tag)
-            for tag in sorted({text(tag) for tag in all_of(metadata, map(text, found.tags))})
+            for tag in sorted(
+                {text(tag) for tag in filterable_tags(metadata, map(text, found.tags))}
+            )
         )
     conn.execute(REMOVE, {"numbers": numbers})
     for statement, columns, rows in (

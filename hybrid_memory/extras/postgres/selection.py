@@ -6,7 +6,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from ...documents.links import bare
+from ...documents.links import normal_tag
 from ...errors import QueryError
 from ...storage.filters import Filters, have_values, is_below
 from ...text import dates
@@ -234,7 +234,7 @@ def _modified(builder: _Builder, filters: Filters) -> None:
 
 def _tags(builder: _Builder, filters: Filters) -> None:
     if filters.tags:
-        builder.add(TAGGED, all_tags=[text(bare(tag)) for tag in filters.tags])
+        builder.add(TAGGED, all_tags=[text(normal_tag(tag)) for tag in filters.tags])
 
 
 def _linked(builder: _Builder, filters: Filters) -> None:

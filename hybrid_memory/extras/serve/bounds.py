@@ -14,7 +14,7 @@ from ...errors import NotFoundError, QueryError, SourceError, WayOut
 from ...storage.filters import Filters
 from ...storage.sqlite.selection import is_inside
 from ...storage.target import find
-from ...surface.arguments import Parser, count, examples, filled
+from ...surface.arguments import Parser, count, examples, non_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -171,7 +171,7 @@ def port(text: str) -> int:
 
 def serve_options(parser: Parser) -> None:
     parser.add_argument(
-        "--host", type=filled, default="127.0.0.1", metavar="HOST", help="default: %(default)s"
+        "--host", type=non_empty, default="127.0.0.1", metavar="HOST", help="default: %(default)s"
     )
     parser.add_argument(
         "--port",

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from ...config import Settings
-from ...errors import meant
+from ...errors import suggestion
 from ...options import COUNT, HTTP, PAIR, SWITCH, TEXT, Kind, Option, by_key, on_surface
 from ...search.request import OPTIONS, Request, filters_of, request_of
 from ...storage.filters import FILTERS, Filters
@@ -103,7 +103,7 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
     }
     names = [option.name for option in table.values()]
     errors = [
-        _error(name, f"unknown parameter{meant(name, names)}")
+        _error(name, f"unknown parameter{suggestion(name, names)}")
         for name in query
         if name not in fields
     ]

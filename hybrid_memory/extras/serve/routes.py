@@ -17,7 +17,7 @@ from ...storage.keyword import stems
 from ...storage.target import WHOLE, split_target
 from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
-from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled
+from ...surface.output import AFTER, BEFORE, body_of, marking_query, shown, title_of, titled
 from ...sync.refresh import search as refreshed_search
 from ...text.characters import digest
 from ...text.highlight import Highlighter
@@ -429,7 +429,7 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
     bodies = [body_of(result["text"]) for result in results]
-    words_asked = asked(query, results, is_typed=is_typed)
+    words_asked = marking_query(query, results, is_typed=is_typed)
     highlighter = Highlighter(words_asked, [*texts, *bodies], stems)
     for result, text, body in zip(results, texts, bodies, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import hypot
 from typing import TYPE_CHECKING, Any
 
-from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
+from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...text.characters import storable
 from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
@@ -246,7 +246,7 @@ def put_links(conn: sqlite3.Connection, row: Mapping[str, Any], found: DocumentL
         ),
     )
     conn.executemany(
-        PUT_TAG, ((tag, doc_id) for tag in all_of(metadata, map(storable, found.tags)))
+        PUT_TAG, ((tag, doc_id) for tag in filterable_tags(metadata, map(storable, found.tags)))
     )
 
 

@@ -11,7 +11,7 @@ from datetime import date
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from ...documents.links import bare
+from ...documents.links import normal_tag
 from ...errors import QueryError
 from ...text import dates
 from ...text.analyzer import indexed
@@ -286,7 +286,7 @@ def _tags(inputs: _Inputs) -> Condition | None:
     """The index finds the documents with the first tag; the other tags are checked for each."""
     if not inputs.filters.tags:
         return None
-    tag, *others = map(bare, inputs.filters.tags)
+    tag, *others = map(normal_tag, inputs.filters.tags)
     parameters = (tag, f"{tag}/", f"{tag}0")
     if not others:
         return _part(TAGGED, *parameters, checking=IS_TAGGED)

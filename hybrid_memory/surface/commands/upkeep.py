@@ -25,7 +25,7 @@ def store_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] --doc-id ID (--text TEXT | --file PATH)"
     parser.add_argument(
         "--doc-id",
-        type=arguments.filled,
+        type=arguments.non_empty,
         required=True,
         metavar="ID",
         help="the id of the document",

@@ -134,7 +134,7 @@ def test_an_option_changes_the_answer_and_on_every_surface_alike(
 ) -> None:
     value, query = CASES[option.name]
     store = HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
-    settings = config.merged((config.LIBRARY, {"provider": "builtin"}))
+    settings = config.merge_layers((config.LIBRARY, {"provider": "builtin"}))
 
     def opened() -> AbstractContextManager[HybridStore]:
         return HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
