@@ -32,7 +32,7 @@ from common import Row, run, spread_of
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.storage.keyword import match_expression
+from hybrid_memory.storage.fts_expressions import match_expression
 from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
 from hybrid_memory.text.analyzer import searchable
 from hybrid_memory.text.query import Query

@@ -56,9 +56,9 @@ Search = Callable[[], list[int]]
 
 def make(path: str, rows: int, dims: int, queries: int) -> None:
     """Make the store, and write the queries to a file next to it."""
+    from hybrid_memory.storage.encoding import encode_embedding
     from hybrid_memory.storage.sqlite import vectors as blocks
     from hybrid_memory.storage.sqlite.connection import connect
-    from hybrid_memory.storage.vector import encode_embedding
 
     chance = random.Random(SEED)
     common = [COMMON * chance.gauss(0, 1) for _ in range(dims)]

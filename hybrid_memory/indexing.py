@@ -18,10 +18,10 @@ from .documents.document import Document, Prepared, date_keys_of
 from .documents.files import Wanted
 from .embedding.protocol import MISFIT, NOT_MIXED, Embedder, conflict, identity_of, name_of
 from .errors import Message, SourceError, WayOut
+from .storage.encoding import FLOAT_BYTES, encode_embedding
 from .storage.protocol import Storage
 from .storage.rows import Identity, Vectors
 from .storage.source import Source, StoredDocument, is_in, real_path
-from .storage.vector import FLOAT_BYTES, encode_embedding
 from .text.dates import document_date
 
 BATCH = 128  # chunks embedded between two commits

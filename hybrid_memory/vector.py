@@ -1,8 +1,8 @@
 """Vector search over a connection (storage/sqlite/vectors.py), and vectors as bytes
-(storage/vector.py).
+(storage/encoding.py).
 """
 
+from .storage.encoding import cosine_similarity, decode_embedding, encode_embedding
 from .storage.sqlite.vectors import VectorSearch
-from .storage.vector import cosine_similarity, decode_embedding, encode_embedding
 
 __all__ = ["VectorSearch", "cosine_similarity", "decode_embedding", "encode_embedding"]

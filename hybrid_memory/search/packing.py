@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..documents.formats import grows
 from ..documents.passages import WORD_START, ends_sentence
-from ..storage.keyword import stems
+from ..storage.bm25 import stems
 from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
 from ..text.query import Query

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..seams import RERANKED, load
-from ..storage.keyword import CONTEXT_WEIGHT, K1
+from ..storage.bm25 import CONTEXT_WEIGHT, K1
 from ..text.characters import citation
 from . import stages
 from .answer import Answer, as_written

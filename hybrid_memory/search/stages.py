@@ -11,7 +11,7 @@ from math import exp, log
 from typing import TYPE_CHECKING
 
 from ..merger import order
-from ..storage.keyword import stems
+from ..storage.bm25 import stems
 from ..text import analyzer
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions

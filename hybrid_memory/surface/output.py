@@ -19,7 +19,7 @@ from ..documents.terms import SEPARATOR, plain
 from ..seams import EDITOR, load
 from ..search.request import Budget
 from ..search.result import lean, match
-from ..storage.keyword import stems
+from ..storage.bm25 import stems
 from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage

@@ -461,6 +461,6 @@ class Intake:
 
 
 def _seconds_for_extraction() -> float | None:
-    """The seconds that `files.hurried` has left for this call; None: unlimited."""
+    """The seconds that `files.time_limit` has left for this call; None: unlimited."""
     hurry = time_left.get()
     return hurry.left if hurry else None

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hybrid_memory.storage.encoding import decode_embedding
 from hybrid_memory.storage.sqlite import bitplanes, catalog, connection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite.catalog import check_vectors as check
 from hybrid_memory.storage.sqlite.vectors import drop, put, rebuild
-from hybrid_memory.storage.vector import decode_embedding
 
 DIMS = 12
 ADD_CHUNK = """

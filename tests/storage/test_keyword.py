@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
-from hybrid_memory.storage.keyword import folded_expression, match_expression
+from hybrid_memory.storage.fts_expressions import folded_expression, match_expression
 from hybrid_memory.storage.rows import best_first
 from hybrid_memory.storage.sqlite.chunks import in_order
 from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH, FTSIndex

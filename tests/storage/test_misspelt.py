@@ -4,8 +4,9 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.search.request import Request
+from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.keyword import differences, similar_terms, stems
+from hybrid_memory.storage.spelling import differences, similar_terms
 from hybrid_memory.text.characters import spellings
 from tests.storage.test_keyword import keyword_store, put
 

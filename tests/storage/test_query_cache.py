@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.storage import vector as cache_module
+from hybrid_memory.storage import query_cache as cache_module
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite.vectors import QueryCache
 from tests.conftest import TopicEmbedder

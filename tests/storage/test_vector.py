@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory.storage import vector as vectors
+from hybrid_memory.storage import encoding as vectors
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index

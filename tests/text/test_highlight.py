@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.storage.keyword import stems
+from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.text.characters import begins_grapheme
 from hybrid_memory.text.highlight import Highlighter, Span, passage
 from hybrid_memory.text.query import Query

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer import stemmer
 
-from hybrid_memory.storage.keyword import stems
+from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.text import stemming
 from hybrid_memory.text.analyzer import indexed, stemmed
 from hybrid_memory.text.characters import fold

@@ -35,8 +35,8 @@ from ...documents.terms import listed
 from ...errors import HybridMemoryError
 from ...search.advice import ONLY_FILTERS
 from ...search.answer import Answer, as_written, in_place, operator_lines
+from ...storage.bm25 import stems
 from ...storage.filters import Filters
-from ...storage.keyword import stems
 from ...store import HybridStore
 from ...surface.output import AFTER, BEFORE, by_note, marked, marking_query, titled, titles_of
 from ...surface.streams import harmless, printable

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
+from ...storage.encoding import UNIT
 from ...storage.filters import Filters, key_like, keys_of, like_key
 from ...storage.source import DocumentRow, SourceFile
-from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
 from .connection import Connection, from_column, here, text, to_column
 from .postings import decoded

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from ...documents.document import Prepared, embedded_text
 from ...documents.links import NO_LINKS
 from ...documents.terms import Terms, terms
+from ...storage.encoding import encode_embedding
 from ...storage.rows import Vectors
 from ...storage.source import StoredDocument, Whole, is_in, whole
-from ...storage.vector import encode_embedding
 from .chunks import Links, put_links, text_of_chunks, titles_and_aliases
 from .connection import (
     LOCK,

@@ -11,9 +11,9 @@ from struct import pack
 from typing import Any
 
 from ...documents.document import embedded_text
+from ...storage.encoding import decode_embedding, encode_embedding, unit
 from ...storage.rows import Identity, Vectors
 from ...storage.source import Pending
-from ...storage.vector import decode_embedding, encode_embedding, unit
 from ...text.characters import digest
 from .connection import Array, Connection, bigints, integers, values_of
 from .vectors import ensure_index

@@ -16,20 +16,10 @@ from contextlib import closing
 from math import inf
 from typing import Any, NamedTuple
 
-from ...storage.keyword import (
-    CONTENT_WEIGHT,
-    CONTEXT_WEIGHT,
-    HEADING_WEIGHT,
-    K1,
-    LONGEST_TERM,
-    B,
-    Choice,
-    checked_expression,
-    idf,
-    parts_of_similar,
-    word_of_stem,
-)
+from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, idf
+from ...storage.fts_expressions import checked_expression
 from ...storage.rows import Coverage
+from ...storage.spelling import LONGEST_TERM, Choice, parts_of_similar, word_of_stem
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
 from .connection import Connection

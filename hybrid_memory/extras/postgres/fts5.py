@@ -5,7 +5,7 @@ this, so that a word has the same stem in both engines, in any script. Every wor
 in the life of a process.
 
 https://sqlite.org/fts5.html#full_text_query_syntax is the syntax of expressions. FTS5 itself checks
-first whether one is valid (`storage.keyword.checked_expression`); this module only parses it.
+first whether one is valid (`storage.fts_expressions.checked_expression`); this module only parses it.
 """
 
 import re
@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from ...storage.keyword import WORDS_AND_STEMS
+from ...storage.bm25 import WORDS_AND_STEMS
 
 LONGEST = 500  # characters of a term: PostgreSQL indexes values of up to 2,700 bytes
 MOST_KNOWN = 200_000  # words that are kept in memory

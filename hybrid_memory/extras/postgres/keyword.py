@@ -7,17 +7,10 @@ from itertools import accumulate
 from math import ceil, log
 from typing import Any, NamedTuple
 
-from ...storage.keyword import (
-    CONTENT_WEIGHT,
-    CONTEXT_WEIGHT,
-    HEADING_WEIGHT,
-    K1,
-    correct_words,
-    full_score,
-    idf,
-    match_expression,
-)
+from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, full_score, idf
+from ...storage.fts_expressions import match_expression
 from ...storage.rows import Coverage, KeywordLeg, Ranking, best_first, best_of
+from ...storage.spelling import correct_words
 from ...text.query import Query, Term
 from .chunks import in_order
 from .connection import Connection

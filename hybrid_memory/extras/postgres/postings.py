@@ -38,13 +38,7 @@ from typing import Any, NamedTuple
 from psycopg import Cursor
 
 from ...documents.terms import Terms, terms
-from ...storage.keyword import (
-    CONTENT_WEIGHT,
-    CONTEXT_WEIGHT,
-    HEADING_WEIGHT,
-    K1,
-    B,
-)
+from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B
 from ...text import analyzer
 from .connection import Array, Connection, bigints, integers, reals, texts
 from .fts5 import Tokenizer

@@ -1,7 +1,7 @@
 """Find the chunks nearest to a query: an HNSW index of half-precision vectors proposes candidates,
 and exact cosines rank them.
 
-The embeddings of queries are cached, too (see storage/vector.py), except on a standby, or if the
+The embeddings of queries are cached, too (see storage/query_cache.py), except on a standby, or if the
 role may not write.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import psycopg
 
+from ...storage.encoding import SAMPLE, UnitVector, unit
+from ...storage.query_cache import QueryCache as Cache
 from ...storage.rows import Ranking, best_first, best_of
-from ...storage.vector import SAMPLE, UnitVector, unit
-from ...storage.vector import QueryCache as Cache
 from .chunks import in_order
 from .connection import Connection
 from .selection import Selection

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...storage.keyword import stems
+from ...storage.bm25 import stems
 from ...text.query import Query
 
 if TYPE_CHECKING:

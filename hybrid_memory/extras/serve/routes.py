@@ -13,7 +13,7 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.advice import ONLY_FILTERS
 from ...search.result import match
-from ...storage.keyword import stems
+from ...storage.bm25 import stems
 from ...storage.target import WHOLE, split_target
 from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text

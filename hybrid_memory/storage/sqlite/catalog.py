@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...text.characters import storable
+from ..encoding import UNIT, decode_embedding
 from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ..source import DocumentRow, SourceFile
-from ..vector import UNIT, decode_embedding
 from . import bitplanes
 from .bitplanes import PLACES
 from .connection import waiting

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...text.characters import digest
-from ..vector import decode_embedding, encode_embedding, unit
+from ..encoding import decode_embedding, encode_embedding, unit
 
 if TYPE_CHECKING:
     from ..rows import Identity, Vectors

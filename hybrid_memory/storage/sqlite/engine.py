@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ... import messages
 from ...errors import StoreError
-from ..vector import BadEmbeddingError
+from ..encoding import BadEmbeddingError
 from . import connection
 from .chunks import Chunks
 from .embeddings import Embeddings

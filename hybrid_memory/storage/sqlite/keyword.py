@@ -19,24 +19,10 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from ...text.query import Query, Term
-from ..keyword import (
-    ANY_ROW,
-    CONTENT_WEIGHT,
-    CONTEXT_WEIGHT,
-    HEADING_WEIGHT,
-    K1,
-    LONGEST_TERM,
-    Choice,
-    any_of,
-    checked_expression,
-    correct_words,
-    full_score,
-    idf,
-    match_expression,
-    stems,
-    word_of_stem,
-)
+from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, full_score, idf, stems
+from ..fts_expressions import ANY_ROW, any_of, checked_expression, match_expression
 from ..rows import Coverage, KeywordLeg, as_results, best_first, best_of, with_ties
+from ..spelling import LONGEST_TERM, Choice, correct_words, word_of_stem
 from . import schema
 from .chunks import chunk_terms, document_terms, in_order
 

@@ -69,7 +69,7 @@ create table vector_blocks (
 
 create table query_embeddings (
     key       blob primary key,       -- hash of identity and query
-    embedding blob not null,          -- or a reranker's scores, see storage/vector.py
+    embedding blob not null,          -- or a reranker's scores, see storage/query_cache.py
     used_at   real not null
 ) without rowid;
 

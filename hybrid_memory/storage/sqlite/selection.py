@@ -17,7 +17,7 @@ from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ..filters import Filters, have_values, is_below
-from ..keyword import match_expression
+from ..fts_expressions import match_expression
 from ..links import LinkReader
 
 LONGEST_GLOB = 10_000  # characters; SQLite allows 50,000 bytes

@@ -20,8 +20,7 @@ from itertools import chain, count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..rows import as_results, best_first, with_ties
-from ..vector import (
+from ..encoding import (
     FLOAT_BYTES,
     SAMPLE,
     UnitVector,
@@ -31,7 +30,8 @@ from ..vector import (
     unit,
     unit_cosine,
 )
-from ..vector import QueryCache as Cache
+from ..query_cache import QueryCache as Cache
+from ..rows import as_results, best_first, with_ties
 from . import bitplanes, schema
 from .bitplanes import PLACES
 from .chunks import in_order

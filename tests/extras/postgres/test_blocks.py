@@ -18,7 +18,7 @@ from hybrid_memory.extras.postgres import engine as engine_of_server
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.connection import Connection
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
-from hybrid_memory.storage.keyword import K1, B
+from hybrid_memory.storage.bm25 import K1, B
 from hybrid_memory.text.query import Term
 from tests.conftest import TopicEmbedder
 

@@ -10,8 +10,8 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import connection, selection
 from hybrid_memory.extras.postgres import vectors as index
+from hybrid_memory.storage.encoding import encode_embedding
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.vector import encode_embedding
 from tests.conftest import TopicEmbedder
 
 pytestmark = pytest.mark.large

@@ -1,0 +1,72 @@
+"""The cache of query embeddings and reranker scores.
+
+It is in the database, so that a repeated query needs neither a server nor a network library. A row
+has the embedding of a query by a model, or a reranker's scores of passages for a query, each under
+a hash of the passage. Caching is best effort: what cannot be written at once is skipped. Keys are
+hashes, because queries are as private as memories.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Protocol
+
+from ..text.characters import digest
+from .encoding import decode_embedding, encode_embedding
+
+if TYPE_CHECKING:
+    from .rows import Identity
+
+SCORE = Struct("<16sd")  # the hash of a text, its score
+MOST_SCORES = 300  # in a row; those of the passages that were scored last
+# Seconds before another use updates `used_at`, so that most reads do not write
+FRESH = 86_400.0
+
+
+class QueryCache(Protocol):
+    """Implements `protocol.QueryCache`. An engine adds the two methods with SQL."""
+
+    def vector(
+        self, identity: "Identity", query: str, embed: Callable[[str], list[float]]
+    ) -> list[float]:
+        key = _key(identity, query)
+        encoded, used_at = self._load(key)
+        if not encoded:
+            encoded = encode_embedding(embed(query))
+        if encoded and time.time() - used_at > FRESH:
+            self._save(key, encoded)
+        # Decode a new vector, too, so that the first answer equals the later ones
+        return decode_embedding(encoded)
+
+    def scores(
+        self,
+        reranker: str,
+        query: str,
+        texts: Sequence[str],
+        score: Callable[[list[str]], list[float]],
+    ) -> list[float]:
+        key = _key({"reranker": reranker}, query)
+        encoded, used_at = self._load(key)
+        known: dict[bytes, float] = dict(SCORE.iter_unpack(encoded))
+        hashes = [digest(text.encode()) for text in texts]
+        new = {hash: text for hash, text in zip(hashes, texts, strict=True) if hash not in known}
+        if new:
+            given = score(list(new.values()))
+            if not given:
+                return []
+            known |= zip(new, given, strict=True)
+        if new or time.time() - used_at > FRESH:
+            rows = list({**{hash: known[hash] for hash in hashes}, **known}.items())[:MOST_SCORES]
+            self._save(key, b"".join(SCORE.pack(*row) for row in rows))
+        return [known[hash] for hash in hashes]
+
+    def _load(self, key: bytes) -> tuple[bytes, float]:
+        """The value under a key, and when it was last used; b"" if it is missing."""
+
+    def _save(self, key: bytes, value: bytes) -> None:
+        """Store a value under a key, unless another process is writing."""
+
+
+def _key(identity: "Identity", query: str) -> bytes:
+    return digest(f"{json.dumps(identity)}\0{query}".encode())
