@@ -68,7 +68,7 @@ def test_watch_goes_on_with_what_changed_meanwhile(
         watching.wait_for("1 file")
         server.halt()
         (folder / "second.md").write_text("# Dog\n\nIt is called Rex.\n")
-        told = watching.wait_for("changes since the last ingest are not in")
+        told = watching.wait_for("changes since the last ingest are missing")
         assert "postgresql://postgres@/m" in told
         (folder / "third.md").write_text("# Cat\n\nIt is called Tom.\n")
         at = len(watching.lines)
