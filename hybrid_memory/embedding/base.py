@@ -1,8 +1,7 @@
-"""What the embedders that ask a server have in common: prompts, a cache, batches, retries and
-checks.
+"""What the embedders that call a server share: prompts, a cache, batches, retries and checks.
 
-This module knows nothing of storage or ranking. No public method raises because of the network, the
-server or a text: the vector is [] then, and `problem` says why in one line.
+Storage and ranking are elsewhere. Failures of the network or the server, and unsuitable texts, do
+not raise: the vector is [] and `problem` gives the reason in one line.
 """
 
 import math
@@ -33,29 +32,27 @@ from .transport import (
 QUERY = "query"
 DOCUMENT = "document"
 
-# Seconds for a batch. Loading a model may take 300, and a client that leaves ends the loading
+# Seconds for a batch. Loading a model may take 300; if the client disconnects, loading stops
 DOCUMENT_TIMEOUT = 600.0
-READ_TIMEOUT = 30.0  # seconds more until the thread that still waits for the reply gives up, too
-DAY = 86400.0  # seconds, the longest time-out: sockets do not take every larger number
-# Seconds: a server that asks for a longer wait between two tries is not asked again
+READ_TIMEOUT = 30.0  # more seconds until the thread that waits for the reply gives up too
+DAY = 86400.0  # seconds, the longest time-out: sockets do not support all larger numbers
+# Seconds between two tries; if a server asks for a longer wait, give up
 LONGEST_WAIT = 60.0
-# So many texts that fail in succession, each in a request of its own, mean that the server is at
-# fault
+# Texts that fail one after the other, each sent alone, before the server counts as faulty
 STRIKES = 4
 SHORTER = 0.75  # the share of a text that is kept when it is too long
 SHORTEST = 16  # characters
-# Characters: a longer text may have more tokens than the 2,048 on which some runners of Ollama
-# crash
+# Characters: a longer text may have over 2,048 tokens, on which some runners of Ollama crash
 CRASH_LENGTH = 2048
 
 
 class BaseEmbedder:
-    """Implements `protocol.Embedder`. A subclass gets the vectors in `_request`."""
+    """Implements `protocol.Embedder`. Subclasses get the vectors in `_request`."""
 
     provider = ""
     is_final = False
     batch_size = 32  # texts in a request
-    # UTF-8 bytes in a request, which is also the largest possible number of tokens
+    # UTF-8 bytes in a request; the number of tokens cannot be larger
     batch_bytes = 100_000
 
     def __init__(
@@ -88,12 +85,14 @@ class BaseEmbedder:
         self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
         self._cache_size = cache_size
         self._sleep = sleep
-        # role -> not to be asked before this time, and why
+        # role -> the time before which the server is not asked, and the reason
         self._resting: dict[str, tuple[float, str]] = {}
 
     def embed(self, text: str) -> list[float]:
-        """Return the vector of a query, of length 1; [] if there is none within query_timeout."""
-        key = (self.model, self._prompted(text, QUERY))
+        """The vector of a query, of length 1; [] if the server does not give one within
+        query_timeout.
+        """
+        key = (self.model, self._with_prompt(text, QUERY))
         if key in self._cache:
             self.problem = None
             self._cache.move_to_end(key)
@@ -108,27 +107,27 @@ class BaseEmbedder:
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """Return the vectors of documents, in the order of the texts; [] for a text that has none.
+        """The vectors of documents, in the order of the texts; [] for a text that was not embedded.
 
         Each request may take `seconds`, but no longer than document_timeout.
         """
         return self._embed(texts, DOCUMENT, seconds)
 
     def dims(self) -> int:
-        """Return the number of dimensions of a vector. Where none was configured and no text was
-        embedded yet, the model is asked; if it does not answer, the number is that of a known model
-        of this name, or 0.
+        """The number of dimensions of a vector. If none is configured and no text was embedded yet,
+        ask the model; if it does not answer, use the dimensions of a known model of this name, or
+        0.
         """
         if self._dims:
             return self._dims
         return len(self._embed(["dimensions"], QUERY)[0]) or prompts.usual_dims(self.model)
 
     def is_available(self) -> bool:
-        """Return whether a text can be embedded now."""
+        """Whether a text can be embedded now."""
         return any(self._embed(["available"], QUERY))
 
     def fingerprint(self) -> str | None:
-        """Return None: it is not known, unless a subclass knows better."""
+        """None (unknown), unless a subclass overrides this."""
         return None
 
     def close(self) -> None:
@@ -137,9 +136,7 @@ class BaseEmbedder:
             self._server.close()
 
     def _request(self, texts: list[str], role: str) -> Any:
-        """Return a list with a raw vector for each text, unchecked, as the server gave it. Raises
-        Failure.
-        """
+        """Get a raw vector for each text, unchecked, from the server. Raises Failure."""
         raise NotImplementedError
 
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
@@ -156,7 +153,7 @@ class BaseEmbedder:
             return self._server.name
         return self.provider
 
-    def _prompted(self, text: str, role: str) -> str:
+    def _with_prompt(self, text: str, role: str) -> str:
         if role == QUERY:
             template = self.query_prompt
         else:
@@ -169,9 +166,7 @@ class BaseEmbedder:
     def _embed(
         self, texts: Sequence[str], role: str, seconds: float | None = None
     ) -> list[list[float]]:
-        """Return the vectors of texts, [] for those that got none. Equal texts are sent once, blank
-        ones never.
-        """
+        """Embed texts; [] for texts without a vector. Equal texts are sent once, blank texts never."""
         self.problem = None
         to_send = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
         timeout = self.document_timeout
@@ -200,14 +195,12 @@ class BaseEmbedder:
         return [call.vectors.get(text, []) for text in texts]
 
     def _embed_part(self, call: "_Call", batch: list[str], tries: int) -> None:
-        """Fill in the vectors of a batch, in halves if the whole fails. Raises Failure if other
-        texts would fail, too.
-        """
-        prompted = [self._prompted(call.sent[text], call.role) for text in batch]
+        """Embed a batch; if that fails, its halves. Raises Failure if other texts would fail too."""
+        prompted = [self._with_prompt(call.sent[text], call.role) for text in batch]
         try:
             raw = self._tried(call, prompted, tries)
         except Failure as failure:
-            self._after(failure, call, batch)
+            self._handle_failure(failure, call, batch)
             return
         call.strikes = 0
         for text, vector in zip(batch, raw, strict=True):
@@ -216,8 +209,8 @@ class BaseEmbedder:
             except ValueError as error:
                 call.left_out.append(str(error))
 
-    def _after(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
-        """Halve a batch that failed until the text at fault is alone; shorten that text or leave it
+    def _handle_failure(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
+        """Handle a failed batch: halve it until one text is left; shorten that text or leave it
         out.
         """
         if failure.kind in (STOP, BUSY):
@@ -227,7 +220,7 @@ class BaseEmbedder:
         too_long = failure.kind == LONG or (crashed and len(text) > CRASH_LENGTH)
         if len(batch) > 1:
             if too_long:
-                batch = sorted(batch, key=len)  # so that one half holds the long ones
+                batch = sorted(batch, key=len)  # so that the long texts are in one half
             half = len(batch) // 2
             for part in (batch[:half], batch[half:]):
                 self._embed_part(call, part, TRIES if len(part) == 1 else 1)
@@ -254,8 +247,8 @@ class BaseEmbedder:
         return batches
 
     def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
-        """Return a raw vector for each text. Tries again if the server fails or asks to wait.
-        Raises Failure.
+        """Get a raw vector for each text. Tries again if the server fails or asks to wait. Raises
+        Failure.
         """
         until, reason = self._resting.get(call.role, (0.0, ""))
         rest = until - time.monotonic()
@@ -266,7 +259,7 @@ class BaseEmbedder:
             attempt += 1
             seconds = min(call.deadline - time.monotonic(), call.timeout)
             try:
-                late = self._late(call)
+                late = self._timeout_message(call)
                 raw = self._within(seconds, late, lambda: self._request(texts, call.role))
             except Failure as failure:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
@@ -277,36 +270,31 @@ class BaseEmbedder:
                 self._sleep(wait)
                 continue
             if not isinstance(raw, list) or len(raw) != len(texts):
-                raise Failure(TEXT, f"{self._name()} did not give a vector for each text")
+                raise Failure(TEXT, f"{self._name()} sent a reply without a vector for each text")
             return raw
 
-    def _late(self, call: "_Call") -> str:
-        """Say that a call had no answer in time, and whose limit this time was."""
+    def _timeout_message(self, call: "_Call") -> str:
+        """The message for a time-out, with the limit that was exceeded."""
         if call.role == QUERY:
             return self._late_query()
         if call.timeout < self.document_timeout:
             left = duration(call.timeout)
-            return f"no answer from {self._name()} in the {left} that were left for embedding"
+            return f"{self._name()} did not answer in the {left} left for embedding"
         return f"{self._name()} did not answer within {self.document_timeout:g} s"
 
     def _late_query(self) -> str:
         limit = f"{self.query_timeout:g} s (query_timeout)"
-        return (
-            f"{self._name()} did not answer within {limit}; "
-            "a model that must be loaded first takes longer"
-        )
+        return f"{self._name()} did not answer within {limit}; loading a model takes longer"
 
     def _within(self, seconds: float, late: str, work: Callable[[], Any]) -> Any:
-        """Return what `work` returns. Raises Failure with the reason `late` if it takes more than
-        `seconds`.
-        """
+        """Do the work. Raises Failure with the reason `late` if it takes more than `seconds`."""
         try:
             return within(seconds, work)
         except TimeoutError as error:
             raise Failure(STOP, late, REST) from error
 
     def _unit(self, vector: Any) -> list[float]:
-        """Return the vector, cut to wanted_dims, at length 1.
+        """Cut a vector to wanted_dims and scale it to length 1.
 
         Raises ValueError if it is not a vector of numbers, Failure if it has fewer dimensions than
         wanted_dims.
@@ -332,7 +320,7 @@ class BaseEmbedder:
         return [x / norm for x in vector]
 
     def _report(self, problem: str) -> None:
-        """Note a problem, and log it, but not again while every call has the same one."""
+        """Set `problem`, and log it unless the previous call had the same problem."""
         self.problem = problem
         if problem != self._logged:
             self._logged = problem
@@ -340,13 +328,13 @@ class BaseEmbedder:
 
 
 class _Call:
-    """The texts of one call of `_embed`, and their vectors and failures so far."""
+    """The texts of one call of `_embed`, with their vectors and failures so far."""
 
     def __init__(self, texts: list[str], role: str, timeout: float, seconds: float) -> None:
         self.role = role
         self.timeout = timeout  # seconds of one request
         self.deadline = time.monotonic() + seconds  # of all requests together
-        # The beginning of each text that the model takes
+        # The part of each text that is sent, shortened if the text is too long
         self.sent = {text: text for text in texts}
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons

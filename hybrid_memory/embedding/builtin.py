@@ -1,27 +1,27 @@
-"""The embedder that needs no server: a text's vector is the sum of its tokens' vectors, which are
-in builtin.bin beside it.
+"""The embedder without a server: a text's vector is the sum of its tokens' vectors, which are stored
+in builtin.bin in the same folder.
 
 Tokens are those of BERT's uncased WordPiece (Devlin et al., "BERT: Pre-training of Deep
 Bidirectional Transformers", 2018). The tokens' vectors were trained so that their sum has the
 direction of the text's vector from all-MiniLM-L6-v2, a static distillation as in Model2Vec (Tulkens
-and van Dongen, 2024); training/ rebuilds them. The model knows English only: the few characters of
-other scripts in the vocabulary have no vector, and a text that consists mostly of them gets [],
-because its vector would mean nothing. The order of the words does not matter.
+and van Dongen, 2024); training/ rebuilds them. The model is for English only: the few characters
+of other scripts in the vocabulary have no vector, and a text that consists mostly of them gets [],
+because its vector would be meaningless. The order of the words does not matter.
 
-The file is little-endian, and the machine must be, too. It holds HEADER and then, for n tokens, b
-boundaries and r rows:
-    i8[16]       the levels: a component of a row is one of them, times the row's scale
-    u32[n + 1]   where each token's UTF-8 begins in the strings below; the tokens are sorted
-    u32[b]       the first code point of each run of characters that are treated in the same way
+The file is little-endian; big-endian machines are not supported. It contains HEADER and then, for
+n tokens, b boundaries and r rows:
+    i8[16]       the levels: a component of a row is a level, times the row's scale
+    u32[n + 1]   the offset of each token's UTF-8 in the strings below; the tokens are sorted
+    u32[b]       the first code point of each run of characters that are treated alike
     u16[n]       each token's row, or NO_ROW
     u16[r]       each row's scale
     u8[b]        how a run's characters are treated: KEEP, DROP, SPACE or APART
-    strings      the tokens, one after the other
-    u8[r, dims / 2]  the rows: the low four bits of a row's byte j are the number of the level of its
-                 component j, the high four bits that of its component dims / 2 + j
+    strings      the tokens, without separators
+    u8[r, dims / 2]  the rows: the low four bits of a row's byte j are the level's number for
+                 component j, the high four bits for component dims / 2 + j
 
-minilm.bin turns a vector of this table into about the one that all-MiniLM-L6-v2 gives to the same
-text: i8[384, dims], of one scale.
+minilm.bin is a matrix that converts a vector of this table to an approximation of the same text's
+vector from all-MiniLM-L6-v2: i8[384, dims], with one scale.
 """
 
 import mmap
@@ -35,11 +35,11 @@ from math import hypot
 from operator import mul
 from typing import TypeVar
 
-# Magic, rule by which words are cut into tokens, tokens, boundaries, rows, dims, bytes of strings
+# Magic, rule for cutting words into tokens, tokens, boundaries, rows, dims, bytes of strings
 HEADER = struct.Struct("<8s6I")
 MAGIC = b"hmtokve2"
 WORDPIECE = 1  # the rule: the longest token that fits; those that continue a word begin with ##
-FOLDED = 2  # that of multilingual.py
+FOLDED = 2  # the rule of multilingual.py
 MODEL = "builtin-en-256-v3"
 LEVELS = 16
 NO_ROW = 0xFFFF
@@ -47,29 +47,29 @@ KEEP, DROP, SPACE, APART = range(4)
 
 INFLECTIONS = frozenset(("##s", "##es", "##d", "##ed", "##ing", "##r", "##er", "##ers", "##ly"))
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
-# In one text, the rest is ignored: 4096 * the largest level (127) * the largest scale (4095) just
-# fits in a signed 32-bit lane
+# Per text; the rest is ignored. 4096 * the largest level (127) * the largest scale (4095) just fits
+# in a signed 32-bit lane
 MOST_TOKENS = 4096
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
-SUMS_KEPT = 6144  # vectors of words, about 1.1 KiB each
-LANES_KEPT = 1024  # vectors of tokens, of the same size
-WORDS_KEPT = 8192  # words whose tokens are kept, some 200 bytes each
-MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
-# For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and
-# drops the controls.
+MOST_SUMS = 6144  # vectors of words, about 1.1 KiB each
+MOST_LANES = 1024  # vectors of tokens, of the same size
+MOST_WORDS = 8192  # words whose tokens are kept, about 200 bytes each
+MANY = 64  # from this number of texts on, read the whole vocabulary, which takes about 10 ms
+# For bytes.translate: in ASCII, BERT ends words at white space and at punctuation marks, which are
+# tokens, and drops control characters.
 MARK = [bytes((code,)) for code in range(0x80)]
 MARKS = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 SPACES = b"\t\n\r "
 CONTROLS = bytes({*range(0x20), 0x7F}.difference(SPACES))
 WORDS = bytes.maketrans(MARKS + SPACES, b" " * len(MARKS + SPACES)).lower()
 NO_MARKS = bytes(range(0x100)).translate(None, MARKS)
-# Lanes behind those of a vector: how many tokens are in the sum, and how many of them have a vector
+# Lanes after the components: the number of tokens in the sum, and of tokens with a vector
 COUNTS = 2
 
 
 def minilm_vector(text: str) -> list[float]:
-    """Return about the vector that all-MiniLM-L6-v2 gives to a text, or [] as `BuiltinEmbedder`
-    does: 384 components, length 1. Its cosine with the model's is 0.7 for a query, on average.
+    """An approximation of the vector that all-MiniLM-L6-v2 gives to a text: 384 components, length
+    1; [] if `BuiltinEmbedder` gives []. Its mean cosine with the model's vector is 0.7 for queries.
     """
     vector = BuiltinEmbedder().embed(text)
     if not vector:
@@ -83,12 +83,12 @@ def minilm_vector(text: str) -> list[float]:
 
 
 def lanes_of(value: int, dims: int) -> int:
-    """Return an integer that holds the value `dims` times, in 32 bits each."""
+    """An integer that holds the value `dims` times, in 32 bits each."""
     return int.from_bytes(value.to_bytes(4, "little") * dims, "little")
 
 
 def shared(a: bytes, b: bytes) -> int:
-    """Return the length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
+    """The length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
     return next(
         (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
     )
@@ -109,8 +109,8 @@ class Strings:
 
 
 class Table:
-    """The data file, mapped into memory: a page is read at its first use. Raises ValueError for
-    another file.
+    """The data file, mapped into memory: each page is read when it is first used. Raises ValueError
+    for another file.
     """
 
     def __init__(self, path: "str | os.PathLike[str]", own_rule: int = WORDPIECE) -> None:
@@ -123,7 +123,7 @@ class Table:
         self.dims: int = dims
         self._place = HEADER.size
         levels = [128 + level for level in self._next(LEVELS).cast("b")]
-        # What bytes.translate makes of a byte of a row: its first component and its second, plus 128
+        # Tables for bytes.translate: a row's byte -> its first and its second component, plus 128
         self._low = bytes(levels[byte % LEVELS] for byte in range(0x100))
         self._high = bytes(levels[byte // LEVELS] for byte in range(0x100))
         offsets = self._next(4 * (tokens + 1)).cast("I")
@@ -148,14 +148,16 @@ class Table:
         return self._strings[index].decode()
 
     def read_vocabulary(self) -> None:
-        """Make `longest_prefix` ten times as fast, for as long as it takes to find a thousand."""
+        """Read all tokens into a dict, which makes `longest_prefix` ten times as fast. This takes
+        as long as a thousand look-ups.
+        """
         if not self._vocabulary:
             tokens = {self._strings[index]: index for index in range(len(self._strings))}
             self._longest = max(map(len, tokens))
             self._vocabulary = tokens
 
     def longest_prefix(self, text: bytes) -> int:
-        """Return the index of the longest token that the text begins with, or -1."""
+        """The index of the longest token that is a prefix of the text, or -1."""
         vocabulary = self._vocabulary
         if vocabulary:
             for end in range(min(len(text), self._longest), 0, -1):
@@ -171,11 +173,11 @@ class Table:
             before = self._strings[high - 1]
             if text.startswith(before):
                 return high - 1
-            text = text[: shared(text, before)]  # a shorter token that fits is a prefix of both
+            text = text[: shared(text, before)]  # a shorter matching token is a prefix of both
         return -1
 
     def lanes(self, index: int) -> int | None:
-        """Return a token's vector as one integer with a component in every 32 bits, so that adding
+        """A token's vector as one integer with a component in every 32 bits, so that adding
         integers adds vectors.
 
         None if the token has no vector.
@@ -191,13 +193,13 @@ class Table:
 
 
 class Characters(dict[int, str]):
-    """A table for str.translate that cleans a text as BERT does. A character is added to it at its
-    first use.
+    """A table for str.translate that cleans a text as BERT does. Entries are made when a character
+    is first used.
 
-    The file says which characters are dropped, are white space or become words of their own,
-    because unicodedata differs between versions of Python. Characters are decomposed and
-    lower-cased one by one: Σ always becomes σ, as in BERT's tokenizer, although str.lower makes ς
-    of it at the end of a word.
+    The file lists which characters are dropped, are white space or become separate words, because
+    unicodedata differs between versions of Python. Characters are decomposed and lower-cased one by
+    one: Σ always becomes σ, as in BERT's tokenizer, although str.lower makes ς of it at the end of
+    a word.
     """
 
     def __init__(self, table: Table) -> None:
@@ -224,23 +226,21 @@ Word = TypeVar("Word")
 
 
 class Sums(dict[Word, int]):
-    """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT of
-    them.
-    """
+    """A cache of a function of words. It is cleared when it has MOST_SUMS entries."""
 
     def __init__(self, make: Callable[[Word], int]) -> None:
         self._make = make
 
     def __missing__(self, word: Word) -> int:
-        if len(self) >= SUMS_KEPT:
+        if len(self) >= MOST_SUMS:
             self.clear()
         made = self[word] = self._make(word)
         return made
 
 
 class BuiltinEmbedder:
-    """Implements `protocol.Embedder` without a server; cannot fail. A text most of whose tokens
-    have no vector gets [].
+    """Implements `protocol.Embedder` without a server; cannot fail. A text gets [] if most of its
+    tokens have no vector.
     """
 
     provider = "builtin"
@@ -256,19 +256,19 @@ class BuiltinEmbedder:
         self._batched = 0
         self._sums = Sums(self._sum)
         self._sum_of_path = lru_cache(1)(self._sum_of_all)
-        self._kept_lanes = lru_cache(LANES_KEPT)(self._lanes)
-        self._kept_tokens = lru_cache(WORDS_KEPT)(self._pieces)
+        self._kept_lanes = lru_cache(MOST_LANES)(self._lanes)
+        self._kept_tokens = lru_cache(MOST_WORDS)(self._pieces)
         self._embed_query = lru_cache(cache_size)(self._vector)
 
     def embed(self, text: str) -> list[float]:
-        """Return the vector of a query: 256 components, length 1."""
+        """The vector of a query: 256 components, length 1."""
         return self._embed_query(text).copy()
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """Return the vectors of documents, in the order of the texts. They take milliseconds, so
-        `seconds` is ignored.
+        """The vectors of documents, in the order of the texts. `seconds` is ignored, because
+        embedding takes milliseconds.
         """
         self._batched += len(texts)
         if self._batched >= MANY:
@@ -282,14 +282,14 @@ class BuiltinEmbedder:
         return True
 
     def fingerprint(self) -> str | None:
-        """Return None: the name of the model changes with its table."""
+        """None: the model's name changes with its table."""
         return None
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the text's tokens, with [UNK] for a word that has none."""
+        """The text's tokens, with [UNK] for a word without tokens."""
         words = text.translate(self._characters).split()
         return [
             self._table.token(index) if index >= 0 else "[UNK]"
@@ -298,9 +298,9 @@ class BuiltinEmbedder:
         ]
 
     def has_word(self, word: str) -> bool:
-        """Return whether a word in small letters is one of the language: a token, or one with an ending.
+        """Whether a lower-case word is in the vocabulary, or is a token with an ending.
 
-        A misspelling is not, as the tokens are the commonest words and pieces of words.
+        Misspelt words are not in it: the tokens are the most common words and parts of words.
         """
         token, *rest = self.tokenize(word)
         return token != "[UNK]" and (not rest or (len(rest) == 1 and rest[0] in INFLECTIONS))
@@ -314,9 +314,9 @@ class BuiltinEmbedder:
         return Characters(self._table)
 
     def _pieces(self, word: str) -> list[int]:
-        """Return the indexes of a word's tokens by WordPiece; [-1] if it has none.
+        """The indexes of a word's tokens by WordPiece; [-1] if it has none.
 
-        The first is the longest token with which the word begins, each next one the longest that
+        The first is the longest token at the beginning of the word, each next one the longest that
         continues it.
         """
         if len(word) > LONGEST_WORD:
@@ -337,7 +337,7 @@ class BuiltinEmbedder:
         return pieces
 
     def _lanes(self, index: int) -> int:
-        """Return a token's vector as `Table.lanes` has it, with the COUNTS behind it."""
+        """A token's vector as in `Table.lanes`, followed by the COUNTS."""
         count_of_tokens = 1 << 32 * self._table.dims
         if index < 0:
             return count_of_tokens
@@ -348,27 +348,26 @@ class BuiltinEmbedder:
         return count_of_tokens + lanes + count_of_vectors
 
     def _sum(self, word: bytes) -> int:
-        """Return the sum of the tokens of a piece of UTF-8, as `_lanes` has them."""
+        """The sum of the `_lanes` of the tokens in a piece of UTF-8."""
         pieces = word.decode(errors="surrogatepass").translate(self._characters).split()
         return sum(
             self._kept_lanes(index) for piece in pieces for index in self._kept_tokens(piece)
         )
 
     def _sum_of_all(self, text: str) -> int:
-        """Return the sum of a text's tokens. A character becomes the same wherever it stands, so a
-        text can be taken apart.
+        """The sum of a text's tokens. Characters are converted without regard to their neighbours,
+        so the parts of a text can be added.
         """
         data = text.encode(errors="surrogatepass")
-        marks = data.translate(
-            None, NO_MARKS
-        )  # few of them make a third of all tokens: multiplying takes less than adding
+        # A few different marks make up a third of all tokens: multiplying is faster than adding
+        marks = data.translate(None, NO_MARKS)
         words: int = sum(map(self._sums.__getitem__, data.translate(WORDS, CONTROLS).split()))
         return words + sum(
             marks.count(mark) * self._sums[mark] for mark in set(map(MARK.__getitem__, marks))
         )
 
     def _sum_of_first(self, text: str) -> int:
-        """Return the sum of as many of the first words as have MOST_TOKENS tokens at most."""
+        """The sum of the first words, as long as they have at most MOST_TOKENS tokens."""
         total = tokens = 0
         for word in text.translate(self._characters).split():
             pieces = self._kept_tokens(word)
@@ -379,19 +378,19 @@ class BuiltinEmbedder:
         return total
 
     def _vector(self, text: str) -> list[float]:
-        path, _, content = text.partition("\n\n")  # a heading path is often that of the text before
-        *lanes, tokens, known = self._unpacked(self._sum_of_path(path) + self._sum_of_all(content))
+        path, _, content = text.partition("\n\n")  # consecutive texts often share a heading path
+        *lanes, tokens, known = self._unpack(self._sum_of_path(path) + self._sum_of_all(content))
         if tokens > MOST_TOKENS:
-            *lanes, tokens, known = self._unpacked(self._sum_of_first(text))
+            *lanes, tokens, known = self._unpack(self._sum_of_first(text))
         length = hypot(*lanes)
         if not length or known < KNOWN_SHARE * tokens:
             return []
         return [component / length for component in lanes]
 
-    def _unpacked(self, total: int) -> tuple[int, ...]:
+    def _unpack(self, total: int) -> tuple[int, ...]:
         size = self._table.dims + COUNTS
         half = self._half
-        # `half` makes every lane positive, because a negative one would borrow from the next.
+        # `half` makes every lane positive; negative lanes would borrow from the next.
         return struct.unpack(f"<{size}i", ((total + half) ^ half).to_bytes(4 * size, "little"))
 
     @cached_property

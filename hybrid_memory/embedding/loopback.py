@@ -1,8 +1,8 @@
-"""Plain HTTP to a server on this machine, without `requests`, and the limits of a reply that every
-client keeps.
+"""Plain HTTP to a server on this machine without `requests`, and the limits for replies that all
+clients share.
 
-Such a server needs no proxy, no TLS and no cookies, and importing `requests` takes longer than three
-whole searches.
+Such a server needs no proxy, TLS or cookies, and importing `requests` takes longer than three whole
+searches.
 """
 
 import select
@@ -16,17 +16,17 @@ from urllib.parse import unquote_to_bytes
 
 from .replies import ConnectTimeout, Response, TooLong
 
-# As much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
+# Bytes of an error's body to read: HTML pages are shorter, and the reason is at the beginning
 ERROR_BYTES = 100_000
 DAY = 86400.0  # seconds
 
 
 class LoopbackSession:
-    """The connection to one server, which is kept between requests."""
+    """A connection to one server, kept open between requests."""
 
     def __init__(self, url: str, host: str, port: int, headers: dict[str, str]) -> None:
-        """`url` is the beginning of every request's URL; a name and password in it become Basic
-        authentication (RFC 7617).
+        """`url` is the beginning of every request's URL; its user name and password, if any, become
+        Basic authentication (RFC 7617).
         """
         self._host, self._port = host, port
         self._idle: HTTPConnection | None = None  # between requests
@@ -50,8 +50,8 @@ class LoopbackSession:
         timeout: tuple[float, float],
         most: int,
     ) -> Response:
-        """Return the reply, whose body may have `most` bytes; the body of an error is cut to
-        ERROR_BYTES. Redirects are not followed.
+        """Send a request. The body of the reply may have `most` bytes; the body of an error is cut
+        to ERROR_BYTES. Redirects are not followed.
 
         `timeout` has two values in seconds: one for connecting; one for each read, and for the
         whole reply.
@@ -62,7 +62,7 @@ class LoopbackSession:
         connection, self._idle = self._idle or HTTPConnection(self._host, self._port), None
         connection.response_class = Reply
         if connection.sock and select.select([connection.sock], [], [], 0)[0]:
-            connection.close()  # the server has closed it since the last reply
+            connection.close()  # closed by the server after the last reply
         try:
             if not connection.sock:
                 _connect(connection, timeout[0])
@@ -74,7 +74,7 @@ class LoopbackSession:
                 most = limit(response.status, most)
                 body = response.read(most + 1)
                 if response.length or len(body) > most:
-                    connection.close()  # the rest would be taken for the next reply
+                    connection.close()  # otherwise the next reply would begin with the rest
                 body = checked(response.status, body, response.length, most)
         except HTTPException as error:
             connection.close()
@@ -90,8 +90,8 @@ class LoopbackSession:
         )
 
     def close(self) -> None:
-        """Close the connection. If another thread waits for a reply on it, the connection is closed
-        after that reply.
+        """Close the connection. If another thread is waiting for a reply, close it after that
+        reply.
         """
         self._closed = True
         idle, self._idle = self._idle, None
@@ -103,13 +103,13 @@ class LoopbackSession:
 
 
 def limit(status: int, most: int) -> int:
-    """Return how many bytes the body of a reply with this status may have."""
+    """The maximum size in bytes of the body of a reply with this status."""
     return most if status == 200 else min(most, ERROR_BYTES)
 
 
 def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
-    """Return the body, of which at most `most` + 1 bytes were read. `missing` counts the bytes of
-    its Content-Length that were not.
+    """Check a body read up to `most` + 1 bytes. `missing` is the number of bytes of its
+    Content-Length that were not read.
 
     The body of an error is cut. Raises TooLong for another body of more than `most` bytes,
     ConnectionError for an incomplete one.
@@ -122,10 +122,10 @@ def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
 
 
 class Reply(HTTPResponse):
-    """A reply that has to be complete when the time-out of its socket has passed once.
+    """A reply that must be complete within the time-out of its socket.
 
-    The socket's own time-out begins again with every byte. A server that sends a byte now and then,
-    or one `100 Continue` after the other, would occupy a thread for ever.
+    The socket's own time-out starts again with every byte, so a server that sends a byte now and
+    then, or `100 Continue` again and again, would block a thread forever.
     """
 
     def __init__(self, sock: socket, *args: Any, **options: Any) -> None:

@@ -1,15 +1,15 @@
-"""The embedder without a server for notes in other languages than English: the sum of the vectors
-of a text's tokens, which are in multilingual.bin beside it.
+"""The embedder without a server for notes in languages other than English: the sum of the vectors
+of a text's tokens, which are stored in multilingual.bin in the same folder.
 
-A text is folded (text/characters.py) and put into lower case, so that tokens are the keyword
-index's letters. Its words are cut from left to right into the longest tokens there are; "##" stands
-before one that continues a word. Chinese characters and Kanji have no words: each is a token, and
-so is each pair of neighbours that is in the table. In the other scripts without spaces a token may
-begin anywhere.
+A text is folded (text/characters.py) and converted to lower case, so that tokens have the same
+letters as in the keyword index. Words are cut from left to right into the longest tokens; a token
+that continues a word begins with "##". Chinese characters and Kanji have no words: each character
+is a token, and so is each pair of neighbours in the table. In the other scripts without spaces a
+token may begin anywhere.
 
-The tokens' vectors were trained so that texts which mean the same are near in all languages of the
-table, from the vectors of multilingual-e5-small (Wang et al., "Multilingual E5 Text Embeddings",
-2024) and from translations; training/ rebuilds them.
+The tokens' vectors were trained so that texts with the same meaning have similar vectors in all
+languages of the table, from the vectors of multilingual-e5-small (Wang et al., "Multilingual E5
+Text Embeddings", 2024) and from translations; training/ rebuilds them.
 
 The file has the layout of builtin.bin, without runs of characters.
 """
@@ -38,8 +38,7 @@ LONGEST_TOKEN = 24  # characters
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield the words of a text, folded, and single characters and pairs of what is in Chinese
-    characters.
+    """Yield the folded words of a text; of Chinese characters, single characters and pairs.
 
     'Über 大熊猫' -> 'uber', '大', '熊', '猫', '大熊', '熊猫'
     """
@@ -56,10 +55,10 @@ def words(text: str) -> Iterator[str]:
 
 
 def numbers(word: str, longest: Callable[[str], tuple[int, int]]) -> list[int]:
-    """Return the numbers of the tokens of one of the `words`; -1 for a character that begins none.
+    """The numbers of the tokens of one of the `words`; -1 for a character without a token.
 
-    `longest` gives the length of the longest token with which a text begins, and its number; the
-    length is 0 if there is none.
+    `longest` gives the length of the longest token at the beginning of a text, and its number; the
+    length is 0 if there is no token.
     """
     run = _RUN.match(word)
     if run and run[1] and len(word) > 1:
@@ -88,7 +87,7 @@ class MultilingualEmbedder(BuiltinEmbedder):
         self.model = MODEL
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the text's tokens, with [UNK] for a character that has none."""
+        """The text's tokens, with [UNK] for a character without a token."""
         return [
             self._table.token(number) if number >= 0 else "[UNK]"
             for word in words(text)
@@ -116,5 +115,5 @@ class MultilingualEmbedder(BuiltinEmbedder):
         return sum(map(self._sums_of_words.__getitem__, words(text)))
 
     def _sum_of_first(self, text: str) -> int:
-        """Return the sum of the first MOST_TOKENS words, which have at least as many tokens."""
+        """The sum of the first MOST_TOKENS words, which have at least that number of tokens."""
         return sum(map(self._sums_of_words.__getitem__, islice(words(text), MOST_TOKENS)))

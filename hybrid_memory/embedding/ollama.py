@@ -1,7 +1,7 @@
 """Vectors from an Ollama server of version 0.2.6 or later, by POST /api/embed with an array of
 texts.
 
-The requests, replies and errors are those of server/routes.go and docs/api.md in Ollama's source.
+Requests, replies and errors follow server/routes.go and docs/api.md in Ollama's source.
 """
 
 from typing import Any
@@ -37,19 +37,19 @@ class OllamaEmbedder(BaseEmbedder):
         )
 
     def is_available(self) -> bool:
-        """Return whether the server answers and has the model. Does not load the model."""
-        return self._listed() is not None
+        """Whether the server answers and has the model. Does not load the model."""
+        return self._listed_model() is not None
 
     def fingerprint(self) -> str | None:
-        """Return the digest of the model: `ollama pull` may put another model in the place of one."""
-        listed = self._listed()
+        """The digest of the model: `ollama pull` may replace a model by another of the same name."""
+        listed = self._listed_model()
         if listed and listed.get("digest"):
             return str(listed["digest"])
         return None
 
-    def _listed(self) -> dict[str, Any] | None:
-        """Return what the server's list says of the model; None, with the reason in `problem`, if
-        it does not have the model.
+    def _listed_model(self) -> dict[str, Any] | None:
+        """The model's entry in the server's list; None if it is missing, with the reason in
+        `problem`.
         """
         self.problem = None
         try:
@@ -59,20 +59,20 @@ class OllamaEmbedder(BaseEmbedder):
             if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):
                 raise self._server.nonsense()
             models = {
-                _tagged(str(model.get("name"))): model
+                _with_tag(str(model.get("name"))): model
                 for model in reply["models"]
                 if isinstance(model, dict)
             }
-            if _tagged(self.model) not in models:
-                raise self._missing()
+            if _with_tag(self.model) not in models:
+                raise self._missing_model()
         except Failure as failure:
             self._report(failure.reason)
             return None
-        found: dict[str, Any] = models[_tagged(self.model)]
+        found: dict[str, Any] = models[_with_tag(self.model)]
         return found
 
     def _request(self, texts: list[str], role: str) -> Any:
-        # With truncate=True the server would cut long texts without saying so.
+        # With truncate=True the server would cut long texts silently.
         payload: dict[str, Any] = {
             "model": self.model,
             "input": texts,
@@ -92,32 +92,32 @@ class OllamaEmbedder(BaseEmbedder):
                 STOP, f"upgrade Ollama: the server at {self._server.place} is older than 0.2.6"
             )
         if status == 404 and "not found" in words:
-            return self._missing()
+            return self._missing_model()
         if "not support embeddings" in words:
             return Failure(
                 STOP,
-                f"{self.model} is not an embedding model; one is `ollama pull nomic-embed-text`",
+                f"{self.model} is not an embedding model; get one with `ollama pull nomic-embed-text`",
             )
         return None
 
-    def _missing(self) -> Failure:
+    def _missing_model(self) -> Failure:
         return Failure(
             STOP,
             f"{self._server.name} has no model {self.model}; get it with `ollama pull {self.model}`",
         )
 
 
-def _tagged(model: str) -> str:
-    """Return a model's name in the form that Ollama compares: in lower case, with its tag, without
-    the default host and namespace.
+def _with_tag(model: str) -> str:
+    """A model's name in the form that Ollama compares: in lower case, with its tag, without the
+    default host and namespace.
     """
     name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def parse_ollama_host(value: str) -> str:
-    """Return the URL that a client asks for a value of OLLAMA_HOST, by the rules of the function
-    Host in Ollama's envconfig/config.go.
+    """The URL for a value of OLLAMA_HOST, by the rules of the function Host in Ollama's
+    envconfig/config.go.
 
     `box -> http://box:11434`, `https://box/ollama/ -> https://box:443/ollama`, `0.0.0.0 ->
     http://127.0.0.1:11434`
@@ -137,9 +137,8 @@ def parse_ollama_host(value: str) -> str:
     if not (port.isdecimal() and int(port) <= 65535):
         port = default
     host = host.strip("[]") or "127.0.0.1"
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(
-        host, host
-    )  # a server listens on all addresses there, a client needs one
+    # These make a server listen on all addresses; a client needs a single one
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     if ":" in host:
         host = f"[{host}]"
     return f"{scheme}://{user}{at}{host}:{port}{slash}{path}".rstrip("/")

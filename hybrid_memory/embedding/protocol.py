@@ -1,13 +1,12 @@
-"""Describe an embedder: its prompts, its methods, the identity of its vectors, and the provider
-that the settings choose.
+"""The interface of embedders, their prompts, the identity of their vectors, and the choice of a
+provider from the settings.
 
-The prompt templates are copied from the model cards; a model that is not listed gets its texts
-unchanged. An embedder of a user may have fewer methods than `Embedder`, and may raise: it gets a
-guard.
+The prompt templates are copied from the model cards; texts for other models are sent unchanged. A
+user's own embedder may lack methods of `Embedder`, and may raise: it is wrapped in a guard.
 
 Vectors of two models cannot be compared, so all vectors of a store have one identity: provider,
-model, prompts and dimensions. If the embedder's identity differs, the store's own model answers
-until an ingest or `reindex` has made all vectors by the other one.
+model, prompts and dimensions. If the configured embedder has another identity, the store's model is
+used for queries until an ingest or `reindex` has made all vectors again.
 
 A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
 """
@@ -55,8 +54,8 @@ TEMPLATES = {
 
 
 def templates(model: str) -> tuple[str, str]:
-    """Return the query's and the document's template of a model. Its tag, namespace and the prefix
-    of its maker do not matter.
+    """The query's and the document's template of a model. Its tag, namespace and maker's prefix are
+    ignored.
 
     `user/nomic-embed-text:v1.5 -> ("search_query: {text}", "search_document: {text}")`
     """
@@ -82,21 +81,20 @@ DIMS = {
 
 
 def usual_dims(model: str) -> int:
-    """Return the dimensions of a known model's vectors; 0 for any other model."""
+    """The dimensions of a known model's vectors; 0 for any other model."""
     name = model.lower()
     return next((dims for part, dims in DIMS.items() if part in name), 0)
 
 
 def checked(template: str) -> str:
-    """Return the template, unchanged. Raises ConfigError if it does not contain {text}."""
+    """Return the template unchanged. Raises ConfigError if it does not contain {text}."""
     if PLACEHOLDER not in template:
         raise ConfigError(f"the prompt template {template!r} does not contain {PLACEHOLDER}")
     return template
 
 
 def wants_lower_case(model: str) -> bool:
-    """Return whether texts have to be lower-cased for the model, which does not distinguish
-    capitals.
+    """Whether texts must be lower-cased for this model, which ignores case.
 
     Ollama 0.13.1 to 0.24 turns each word with a capital into an unknown token for such models
     (ollama/ollama issue 13942).
@@ -106,9 +104,7 @@ def wants_lower_case(model: str) -> bool:
 
 
 class MinimalEmbedder(Protocol):
-    """What an object for `HybridStore(embedder=...)` needs at least. `Embedder` describes the
-    methods.
-    """
+    """The methods that an object for `HybridStore(embedder=...)` must have. See `Embedder`."""
 
     def embed(self, text: str) -> list[float]: ...
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]: ...
@@ -118,7 +114,7 @@ class MinimalEmbedder(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors of length 1; a text that is blank or could not be embedded gets [].
+    """Turns texts into vectors of length 1; [] for a text that is blank or could not be embedded.
     No method raises.
     """
 
@@ -126,58 +122,54 @@ class Embedder(Protocol):
     model: str
     query_prompt: str  # a template with {text}
     document_prompt: str
-    wanted_dims: (
-        int | None
-    )  # the configured number of dimensions; None for as many as the model gives
-    is_final: bool  # whether a text without a vector will never get one from this model
-    problem: str | None  # why the last call did not embed every text; None if it did
-    truncated: set[
-        int
-    ]  # indexes of the last call's texts that were too long for the model and were cut
+    wanted_dims: int | None  # the configured number of dimensions; None for the model's own
+    is_final: bool  # a text without a vector will never get one from this model
+    problem: str | None  # why the last call did not embed all texts; None if it did
+    truncated: set[int]  # indexes of texts in the last call that were cut to fit the model
 
     def embed(self, text: str) -> list[float]:
-        """Return the vector of a query."""
+        """The vector of a query."""
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """Return the vectors of documents, in the order of the texts.
+        """The vectors of documents, in the order of the texts.
 
         Each request may take `seconds`; if that is None, the embedder's own time-out applies.
         """
 
     def dims(self) -> int:
-        """Return the number of dimensions of a vector; 0 if it is not known."""
+        """The number of dimensions of a vector; 0 if it is unknown."""
 
     def is_available(self) -> bool:
-        """Return whether a text can be embedded now."""
+        """Whether a text can be embedded now."""
 
     def fingerprint(self) -> str | None:
-        """Return what tells the model from another one of the same name; None if that is not known.
-        May ask the server.
+        """An id that tells apart models of the same name; None if it is unknown. May ask the
+        server.
         """
 
     def close(self) -> None:
         """Close connections; the next call opens new ones."""
 
 
-OURS = __name__.partition(".")[0] + "."  # what the names of modules of this package begin with
+PACKAGE_PREFIX = __name__.partition(".")[0] + "."  # the prefix of this package's modules
 
-Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
 def complete(embedder: MinimalEmbedder) -> Embedder:
-    """Return an embedder of this package itself, and a user's own in a guard that keeps the promises
-    of `Embedder` for it.
+    """Wrap a user's own embedder in a guard that provides all of `Embedder`. An embedder of this
+    package is returned unchanged.
     """
-    if type(embedder).__module__.startswith(OURS) and isinstance(embedder, Embedder):
+    if type(embedder).__module__.startswith(PACKAGE_PREFIX) and isinstance(embedder, Embedder):
         return embedder
     return _Guarded(embedder)
 
 
 class _Guarded:
-    """A user's own embedder, with defaults for what it lacks. Where it raises, or gives what is no
-    vector, there is no vector, and `problem` says why.
+    """A user's own embedder, with defaults for missing attributes. If it raises, or returns an
+    invalid vector, the vector is [] and `problem` gives the reason.
     """
 
     def __init__(self, embedder: Any) -> None:
@@ -193,36 +185,38 @@ class _Guarded:
         self.truncated: set[int] = set()
 
     def embed(self, text: str) -> list[float]:
-        return self._tried(lambda: _plain(self._embedder.embed(text)), [])
+        return self._try(lambda: _to_list(self._embedder.embed(text)), [])
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """As in `Embedder`; an embedder that takes no `seconds` has its own time-outs."""
+        """See `Embedder`. An embedder without the parameter `seconds` uses its own time-outs."""
         options = {"seconds": seconds} if self._takes_seconds else {}
-        return self._tried(
-            lambda: _batch(self._embedder.embed_batch(texts, **options), len(texts)),
+        return self._try(
+            lambda: _to_lists(self._embedder.embed_batch(texts, **options), len(texts)),
             [[] for _ in texts],
         )
 
     def dims(self) -> int:
-        return self._tried(lambda: int(self._embedder.dims()), 0)
+        return self._try(lambda: int(self._embedder.dims()), 0)
 
     def is_available(self) -> bool:
-        return self._tried(lambda: bool(self._embedder.is_available()), False)
+        return self._try(lambda: bool(self._embedder.is_available()), False)
 
     def fingerprint(self) -> str | None:
         fingerprint: Callable[[], str | None] = getattr(self._embedder, "fingerprint", lambda: None)
-        return self._tried(fingerprint, None)
+        return self._try(fingerprint, None)
 
     def close(self) -> None:
-        self._tried(getattr(self._embedder, "close", lambda: None), None)
+        self._try(getattr(self._embedder, "close", lambda: None), None)
 
-    def _tried(self, call: Callable[[], Given], otherwise: Given) -> Given:
+    def _try(self, call: Callable[[], Result], otherwise: Result) -> Result:
         self.truncated = set()
         try:
             answer = call()
-        except Exception as error:  # whatever a user's program raises: the text is worth more
+        except (
+            Exception
+        ) as error:  # a user's program may raise anything: the text must still be stored
             self.is_final = False  # the texts of this call may get a vector later
             reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
             self.problem = f"the embedder {self.provider} {self.model}".rstrip() + f": {reason}"
@@ -233,11 +227,11 @@ class _Guarded:
         return answer
 
 
-def _batch(vectors: Iterable[Any], count: int) -> list[list[float]]:
-    """Return the vectors of a batch. Raises ValueError if they are not as many as texts, or of
-    several dimensions.
+def _to_lists(vectors: Iterable[Any], count: int) -> list[list[float]]:
+    """Convert the vectors of a batch. Raises ValueError if their number is not the number of texts,
+    or their dimensions differ.
     """
-    made = list(map(_plain, vectors))
+    made = list(map(_to_list, vectors))
     if len(made) != count:
         raise ValueError(f"{len(made)} vectors for {count} texts")
     sizes = sorted({len(vector) for vector in made if vector})
@@ -246,24 +240,24 @@ def _batch(vectors: Iterable[Any], count: int) -> list[list[float]]:
     return made
 
 
-def _plain(vector: Any) -> list[float]:
-    """Return a vector as a list, which a library may have given as an array of its own."""
+def _to_list(vector: Any) -> list[float]:
+    """Convert a vector to a list; libraries may return an array."""
     return [] if vector is None else [float(component) for component in vector]
 
 
 BUILTIN_ADVICE = (
-    "embedded by the built-in English model; one that reads whole sentences finds more by meaning: "
-    "after `ollama pull nomic-embed-text`, the next ingest embeds with that"
+    "embedded by the built-in English model; a model that reads whole sentences finds more by meaning: "
+    "after `ollama pull nomic-embed-text`, the next ingest uses it"
 )
 MULTILINGUAL_ADVICE = (
-    "the notes are in other languages than English: embedded by the built-in model for many languages "
-    "(`--provider builtin-english` is the other); a model that reads whole sentences finds more by meaning: "
-    "after `ollama pull bge-m3` and `hybrid-memory config set model bge-m3`, the next ingest embeds with that"
+    "the notes are not in English: embedded by the built-in multilingual model "
+    "(for English: `--provider builtin-english`); a model that reads whole sentences finds more by meaning: "
+    "after `ollama pull bge-m3` and `hybrid-memory config set model bge-m3`, the next ingest uses it"
 )
 FIRST_NOT_LATIN = "\u0370"  # Greek; the later blocks with Latin letters are rare
 ADVICE = {"builtin": BUILTIN_ADVICE, "builtin-multilingual": MULTILINGUAL_ADVICE}
-# Frequent words of English, and of other languages in Latin letters. A word that is frequent in both is
-# in neither list.
+# Frequent words of English, and of other languages in Latin letters. Words that are frequent in both
+# are in neither list.
 ENGLISH = frozenset(
     "the and that with this of to is for it you was not are be have from by we they what".split()
 )
@@ -276,8 +270,8 @@ OTHER_LATIN = frozenset(
 
 
 def builtin_for(text: str) -> str:
-    """Return the built-in provider for the language of some text of the notes: the English one,
-    unless most letters are not Latin, or more of the frequent words are another language's.
+    """The built-in provider for the language of some text of the notes: English, unless most
+    letters are not Latin, or the text has more frequent words of other languages than of English.
     """
     words = re.findall(r"[^\W\d_]+", text.lower())
     letters = sum(map(len, words))
@@ -290,15 +284,15 @@ def builtin_for(text: str) -> str:
 
 
 MISFIT = Message(
-    "the model's vectors do not fit the store's any more",
-    WayOut("reindex", "reindex --embeddings", "makes all anew"),
+    "the model's vectors no longer fit the store",
+    WayOut("reindex", "reindex --embeddings", "makes new embeddings"),
 )
-NAMESAKE = "another model has the name of the one that made the store's embeddings"
-NOT_MIXED = Message(NAMESAKE, WayOut("update", "update", "embeds all chunks by it"))
+NAMESAKE = "the store's embeddings were made by another model of the same name"
+NOT_MIXED = Message(NAMESAKE, WayOut("update", "update", "embeds all chunks with the new one"))
 
 
 def identity_of(embedder: "Embedder") -> dict[str, Any]:
-    """Return the identity of an embedder's vectors without their dimensions, which are known after
+    """The identity of an embedder's vectors without their dimensions, which are known only after
     the first vector.
     """
     return {
@@ -312,21 +306,21 @@ def identity_of(embedder: "Embedder") -> dict[str, Any]:
 def conflict(
     theirs: "Mapping[str, object] | None", embedder: "Embedder", effect: str = ""
 ) -> str | None:
-    """Return why the embedder's vectors cannot be compared with the store's, in one line with the
-    remedy; None if they can.
+    """Explain in one line, with the remedy, why the embedder's vectors cannot be compared with the
+    store's; None if they can.
 
-    `effect` is what comes of it, such as ": answering by keyword".
+    `effect` is the consequence, such as ": answering by keyword".
     """
     what = differing(theirs, embedder)
     if not what:
         return None
-    way_out = WayOut("update", "update", "embeds anew")
+    way_out = WayOut("update", "update", "makes new embeddings")
     return Message(f"the store's embeddings were made with {what}{effect}", way_out)
 
 
 def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
-    """Return what the store's embeddings were made with, and not by this embedder: "model 'a', not
-    'b'"; None if nothing differs.
+    """How the store's embeddings differ from this embedder's: "model 'a', not 'b'"; None if they do
+    not differ.
     """
     if theirs is None:
         return None
@@ -341,15 +335,15 @@ def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> st
 
 
 def meanwhile(problem: str, identity: "Mapping[str, object] | None") -> str:
-    """Return a server's problem with what it means for searches of embeddings with this identity."""
+    """Add to a server's problem how it affects searches of embeddings with this identity."""
     if identity and is_minilm(identity):
         return f"{problem}; meanwhile, the built-in model embeds queries, which finds less"
     return f"{problem}; meanwhile, searches answer by keyword"
 
 
 def is_minilm(identity: "Mapping[str, object]") -> bool:
-    """Return whether embeddings are those of all-MiniLM-L6-v2 by a server. Of its namesakes on
-    Ollama, 33m is all-MiniLM-L12-v2.
+    """Whether embeddings were made by a server with all-MiniLM-L6-v2. On Ollama, all-minilm:33m is
+    all-MiniLM-L12-v2.
     """
     name = str(identity["model"]).lower()
     is_other = "33m" in name or "l12" in name
@@ -357,7 +351,7 @@ def is_minilm(identity: "Mapping[str, object]") -> bool:
 
 
 def name_of(identity: "Mapping[str, object]") -> str:
-    """Return what users call the model of an identity: "ollama nomic-embed-text"."""
+    """The model of an identity, for messages: "ollama nomic-embed-text"."""
     return f"{identity['provider']} {identity['model']}".strip()
 
 
@@ -365,7 +359,7 @@ OPTIONS = ("model", "cache_size", "dims", "query_prompt", "document_prompt", "qu
 
 
 class Provider(NamedTuple):
-    """The config keys that a provider's embedder takes; `url_key` is the key of its URL."""
+    """The config keys that a provider's embedder uses; `url_key` is the key of its URL."""
 
     options: tuple[str, ...] = OPTIONS
     url_key: str | None = None
@@ -386,14 +380,14 @@ TABLE = {
 def make(
     settings: "Settings", identity: Mapping[str, Any] | None, notes: Callable[[], str]
 ) -> "Embedder | None":
-    """Return the embedder that the settings choose for all texts from now on; None for the provider
+    """The embedder that the settings choose for all texts from now on; None for the provider
     "none".
 
-    "builtin" is the built-in embedder of the store's embeddings, else that for the language of the
-    `notes`; "builtin-english" and "builtin-multilingual" name one. `identity` is the identity of the
-    store's embeddings, or None if it has none. The provider "auto" takes Ollama if that answers and
-    has the model, else "builtin"; but a store that has the embeddings of another one keeps that. If
-    that is remote, "auto" gives None, because only a user may choose a remote provider.
+    `identity` is the identity of the store's embeddings, None if it has no embeddings. "builtin"
+    keeps the built-in embedder of the store, or else chooses one by the language of the `notes`;
+    "builtin-english" and "builtin-multilingual" name one. "auto" chooses Ollama if it answers and
+    has the model, else "builtin". A store with embeddings by another provider keeps that provider.
+    If it is remote, "auto" gives None, because only the user may choose a remote provider.
     """
     name = settings["provider"]
     if name == "none":
@@ -403,32 +397,32 @@ def make(
         if name not in BUILTIN:
             name = builtin_for(notes())
     if name != "auto":
-        return _made(name, settings, {})
+        return _create(name, settings, {})
     if identity and identity["provider"] != "builtin":
         changes = {"model": identity["model"], "dims": None}
         if _is_allowed(settings, identity):
-            return _made(identity["provider"], settings, changes)
+            return _create(identity["provider"], settings, changes)
         return None
-    ollama = _made("ollama", settings, {})
+    ollama = _create("ollama", settings, {})
     if ollama.is_available():
         return ollama
-    return _made("builtin" if identity else builtin_for(notes()), settings, {})
+    return _create("builtin" if identity else builtin_for(notes()), settings, {})
 
 
 def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
-    """Return the embedder that made the store's embeddings, whatever the settings choose for later;
-    None if it may not be asked.
+    """The embedder that made the store's embeddings, even if the settings choose another for later;
+    None if it may not be used.
 
-    A query's text goes to a remote provider only if the settings name it.
+    A query's text is sent to a remote provider only if the settings name it.
     """
     if not _is_allowed(settings, identity):
         return None
     provider = identity["provider"]
     if settings["provider"] == identity["provider"]:
-        chosen = _made(provider, settings, {})
+        chosen = _create(provider, settings, {})
         if not conflict(identity, chosen):
             return chosen
-    return _made(
+    return _create(
         provider,
         settings,
         {key: identity[key] for key in ("model", "dims", "query_prompt", "document_prompt")},
@@ -436,11 +430,11 @@ def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | No
 
 
 def replacement(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
-    """Return the embedder that an update will use in place of the one that made the store's
-    embeddings; None if these are what the settings choose.
+    """The embedder with which an update will replace the store's embeddings; None if the settings
+    choose the current one.
 
-    The provider "auto" chooses only when texts are embedded, because it may have to ask a server.
-    Embeddings by a program's own embedder are left to that program.
+    The provider "auto" is resolved only when texts are embedded, because it may have to ask a
+    server. Embeddings by a program's own embedder are left to that program.
     """
     if settings["provider"] == "auto" or identity["provider"] not in PROVIDERS:
         return None
@@ -453,7 +447,7 @@ def _is_allowed(settings: "Settings", identity: Mapping[str, Any]) -> bool:
     return chosen != "none" and name in TABLE and (not TABLE[name].is_remote or chosen == name)
 
 
-def _made(name: str, settings: "Settings", changes: Mapping[str, Any]) -> "Embedder":
+def _create(name: str, settings: "Settings", changes: Mapping[str, Any]) -> "Embedder":
     provider = TABLE[name]
     values = {key: settings[key] for key in provider.options}
     values |= {key: value for key, value in changes.items() if key in provider.options}

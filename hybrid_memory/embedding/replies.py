@@ -1,4 +1,4 @@
-"""Replies of a server over HTTP, and the errors of waiting for one."""
+"""Replies of an HTTP server, and the errors while waiting for one."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,8 @@
-"""One HTTP request to a server of a model, and what a failure means. Knows nothing of vectors.
+"""One HTTP request to a model's server, and the meaning of failures. Vectors are elsewhere.
 
-A reply is judged by its words before its status: Ollama answers 400 to a text that is too long, and
-also when its runner has just crashed. A plain HTTP server on this machine is asked by loopback.py,
-every other one by remote.py, which needs `requests`; each is imported at the first call.
+The message of a reply is judged before its status: Ollama answers 400 to a text that is too long,
+and also when its runner has just crashed. A plain HTTP server on this machine is called by
+loopback.py, all others by remote.py, which needs `requests`; each is imported at the first call.
 """
 
 import json
@@ -31,7 +31,7 @@ class Session(Protocol):
         timeout: tuple[float, float],
         most: int,
     ) -> Response:
-        """Return the reply; see loopback.py."""
+        """Send a request; see loopback.py."""
 
     def close(self) -> None:
         """Close idle connections."""
@@ -39,22 +39,21 @@ class Session(Protocol):
 
 CONNECT_TIMEOUT = 3.0  # seconds
 NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
-REST = 30.0  # seconds for which a server that did not answer in time is not asked again
+REST = 30.0  # seconds without further requests after a time-out
 TRIES = 3
-SAID = 200  # characters of a server's own message that are worth repeating
-REPLY_BYTES = 1_000_000  # of a reply without vectors: a list of 2,000 models
-# Of a reply for each text: 8,192 dimensions, twice those of today's largest models, of 24
-# characters
+LONGEST_MESSAGE = 200  # characters of a server's message that are repeated
+REPLY_BYTES = 1_000_000  # of a reply without vectors; enough for a list of 2,000 models
+# Of a reply, for each text: 8,192 dimensions (twice the largest models of today) of 24 characters
 TEXT_BYTES = 200_000
 
 # The kinds of a failure.
-STOP = "stop"  # no request will work: there is no server, no model or no key
+STOP = "stop"  # no request will work: the server, the model or the key is missing
 BUSY = "busy"  # no request works now, but later ones may: a rate limit, a restart
-RETRY = "retry"  # the server failed; it may be by chance, or because of a text
-LONG = "long"  # a text is too long, or all texts together are
+RETRY = "retry"  # the server failed, by chance or because of a text
+LONG = "long"  # a text is too long, or all texts together
 TEXT = "text"  # the server refuses a text
 
-# Patterns of what servers say, searched without regard to case and compiled at the first use.
+# Patterns of servers' messages. They ignore case, and are compiled at the first use.
 TOO_LONG = (
     r"exceed\w* .*(context|tokens)|maximum context|context length|too large|too long|too many tokens"
     r"|must have less than|tokens per (request|submitted batch)|payload size exceeds"
@@ -69,7 +68,7 @@ RETRY_IN = r"retry in ([0-9.]+) ?s"
 
 
 class Failure(Exception):
-    """Why a request has no usable reply.
+    """The reason why a request has no usable reply.
 
     `kind` is one of the kinds above, `reason` one line for the user, and `wait` the number of
     seconds during which the server should not be asked again.
@@ -83,12 +82,12 @@ class Failure(Exception):
 
 
 class Server:
-    """A server at a URL. Its key is read from an environment variable, is sent to this server only
-    and never shown.
+    """A server at a URL. Its key is read from an environment variable, sent to this server only,
+    and never printed.
 
-    `explain(status, words)` is asked first what a reply means that is neither of status 200 nor a
-    redirect; it returns None if it does not know. `hint` follows "cannot connect" in messages.
-    `key_header` is the name of the key's header, and the text in front of the key.
+    `explain(status, words)` may return a Failure for an error reply (a status other than 200 or a
+    redirect); for None, the general rules apply. `hint` follows "cannot connect" in messages.
+    `key_header` is the name of the key's header, and the text before the key.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Server:
     ) -> None:
         scheme, _, rest = url.partition("://")
         netloc, slash, path = rest.partition("/")
-        # For messages: without a password
+        # For messages, without the password
         self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"
         self.name = f"{name} at {self.place}"
         self._url = url
@@ -126,12 +125,12 @@ class Server:
         texts: int = 0,
         patient: bool = False,
     ) -> Any:
-        """Return the JSON of the reply to a POST of the payload as JSON, or to a GET if the payload
-        is None. Raises Failure.
+        """POST the payload as JSON, or GET if the payload is None; return the JSON of the reply.
+        Raises Failure.
 
-        `silence` is how many seconds may pass without a byte, and until the end of the reply.
-        `texts` is the number of texts that it tells of, which limits its size. If `patient`, a
-        refused connection to a server that has answered is a restart.
+        `silence` is the maximum number of seconds without a byte, and until the end of the reply.
+        `texts` is the number of texts sent, which limits the size of the reply. If `patient`, a
+        refused connection to a server that has answered before counts as a restart.
         """
         method = "GET"
         body = None
@@ -149,11 +148,11 @@ class Server:
                 timeout=(CONNECT_TIMEOUT, silence),
                 most=REPLY_BYTES + texts * TEXT_BYTES,
             )
-        # Those of requests are OSErrors; a strange URL gives ValueErrors, too
+        # The errors of requests are OSErrors; an invalid URL can also raise ValueError
         except (OSError, ValueError) as error:
-            raise self._unreached(error, patient and self._answered) from error
+            raise self._connection_failure(error, patient and self._answered) from error
         if response.status_code != 200:
-            raise self._refused(response)
+            raise self._reply_failure(response)
         self._answered = True
         try:
             return json.loads(response.content)
@@ -161,9 +160,9 @@ class Server:
             raise self.nonsense() from error
 
     def nonsense(self) -> Failure:
-        """Return the failure for a reply of status 200 without the expected JSON."""
+        """The failure for a reply of status 200 without the expected JSON."""
         kind = self.name.partition(" at ")[0]
-        return Failure(STOP, f"{self.place} answers, but not as {kind} does; is the URL right?")
+        return Failure(STOP, f"{self.place} answers, but not like {kind}; is the URL right?")
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one. A call in another thread is not
@@ -192,7 +191,7 @@ class Server:
             if self._key:
                 header, scheme = self._key_header
                 headers[header] = scheme + self._key
-            from .loopback import LoopbackSession  # most calls need no server
+            from .loopback import LoopbackSession  # most commands need no server
 
             return LoopbackSession(self._url, host, port, headers)
         sign = self._sign if self._key else None
@@ -204,31 +203,31 @@ class Server:
         request.headers[header] = scheme + self._key
         return request
 
-    def _down(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
+    def _cannot_connect(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
         return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
 
     def _connection_refused(self, may_restart: bool) -> Failure:
         kind = BUSY if may_restart else STOP
-        return self._down("connection refused", kind)
+        return self._cannot_connect("connection refused", kind)
 
-    def _unreached(self, error: Exception, may_restart: bool) -> Failure:
+    def _connection_failure(self, error: Exception, may_restart: bool) -> Failure:
         if not isinstance(error, OSError) or not hasattr(error, "request"):
-            return self._unreached_here(error, may_restart)
+            return self._local_connection_failure(error, may_restart)
         from requests import exceptions
         from urllib3.exceptions import NewConnectionError
 
         if isinstance(error, exceptions.SSLError):
             return Failure(
-                STOP, f"{self.name} has a certificate that is not trusted, or does not speak https"
+                STOP, f"{self.name} has an untrusted certificate, or does not support https"
             )
         if isinstance(error, exceptions.ProxyError):
             return Failure(
                 STOP,
-                f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; "
+                f"the proxy in HTTPS_PROXY or HTTP_PROXY cannot reach {self.name}; "
                 "NO_PROXY can exclude it",
             )
         if isinstance(error, exceptions.ConnectTimeout):
-            return self._down(NO_ANSWER, wait=REST)
+            return self._cannot_connect(NO_ANSWER, wait=REST)
         reason = None
         if error.args:
             reason = getattr(error.args[0], "reason", None)
@@ -236,36 +235,36 @@ class Server:
             if "refused" in str(reason):
                 return self._connection_refused(may_restart)
             if "resol" in str(reason).lower():
-                return self._down("no such host")
-            return self._down("no route to it")
+                return self._cannot_connect("no such host")
+            return self._cannot_connect("no route to it")
         if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
 
-    def _unreached_here(self, error: Exception, may_restart: bool) -> Failure:
+    def _local_connection_failure(self, error: Exception, may_restart: bool) -> Failure:
         if isinstance(error, TooLong):
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, ConnectTimeout):
-            return self._down(NO_ANSWER, wait=REST)
+            return self._cannot_connect(NO_ANSWER, wait=REST)
         if isinstance(error, ConnectionRefusedError):
             return self._connection_refused(may_restart)
         if isinstance(error, ConnectionError):
             return Failure(RETRY, f"{self.name} broke off the connection")
-        return self._down(str(error))
+        return self._cannot_connect(str(error))
 
-    def _refused(self, response: "Response") -> Failure:
+    def _reply_failure(self, response: "Response") -> Failure:
         status = response.status_code
-        words = self._words(response.content)
-        said = f"{self.name} answered {status}"
+        words = self._error_message(response.content)
+        answer = f"{self.name} answered {status}"
         if words:
-            said += f": {words}"
+            answer += f": {words}"
         if 300 <= status < 400:
             target = (
                 response.headers.get("location", "elsewhere").partition("?")[0].rpartition("@")[2]
             )
             return Failure(
                 STOP,
-                f"{self.place} redirects to {_tidy(target)}, which is not followed; set the final URL",
+                f"{self.place} redirects to {_on_one_line(target)}, which is not followed; set the final URL",
             )
         failure = self._explain(status, words)
         if failure:
@@ -274,23 +273,21 @@ class Server:
             kind = BUSY
             if b"insufficient_quota" in response.content:
                 kind = STOP
-            return Failure(kind, said, _wait(response.headers.get("retry-after", ""), words))
+            return Failure(kind, answer, _wait(response.headers.get("retry-after", ""), words))
         if status == 401 or (status < 500 and _match(KEY_REFUSED, words)):
             return Failure(STOP, f"{self.name} refused the key; is {self._key_variable} right?")
         if status == 413 or _match(TOO_LONG, words):
-            return Failure(LONG, said)
+            return Failure(LONG, answer)
         if _match(NOT_A_NUMBER, words):
-            return Failure(TEXT, said)
+            return Failure(TEXT, answer)
         if status in (403, 404, 405, 501):
-            return Failure(STOP, said)
+            return Failure(STOP, answer)
         if status >= 500 or status in (408, 409, 499) or _match(STUMBLED, words):
-            return Failure(RETRY, said)
-        return Failure(TEXT, said)
+            return Failure(RETRY, answer)
+        return Failure(TEXT, answer)
 
-    def _words(self, body: bytes) -> str:
-        """Return the message in the body of an error of any form, in one line without control
-        characters.
-        """
+    def _error_message(self, body: bytes) -> str:
+        """The message in the body of an error of any form, in one line without control characters."""
         text = body.decode("utf-8", "replace")
         try:
             reply = json.loads(text)
@@ -308,14 +305,14 @@ class Server:
                 return "a page of HTML"
         if self._key:
             text = text.replace(self._key, "***")
-        return _tidy(text)
+        return _on_one_line(text)
 
 
 def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """Return or raise what `work` does. Raises TimeoutError if that takes more than `seconds`; the
-    work then goes on in its thread.
+    """Do the work and return its result. Raises TimeoutError if it takes more than `seconds`; the
+    work then continues in its thread.
 
-    A socket's own time-out begins again with every byte, and does not include the look-up of a host
+    A socket's own time-out starts again with every byte, and does not cover the look-up of a host
     name.
     """
     from threading import Thread
@@ -339,7 +336,7 @@ def within(seconds: float, work: Callable[[], Any]) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people write it: `0.0170082 -> 17 ms`, `1.98765 -> 2 s`, `12.6 -> 13 s`."""
+    """Format a time for people: `0.0170082 -> 17 ms`, `1.98765 -> 2 s`, `12.6 -> 13 s`."""
     if seconds < 0.0995:
         return f"{max(1, round(seconds * 1000))} ms"
     if seconds < 9.95:
@@ -348,16 +345,16 @@ def duration(seconds: float) -> str:
 
 
 def backoff(attempt: int) -> float:
-    """Return the seconds before the next try: about 1, 2, 4; a random part keeps two clients from
-    trying at the same time.
+    """The seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying
+    at the same time.
     """
     from random import random
 
     return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
 
 
-def _tidy(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:SAID]
+def _on_one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:LONGEST_MESSAGE]
 
 
 def _match(pattern: str, words: str) -> re.Match[str] | None:
@@ -365,8 +362,8 @@ def _match(pattern: str, words: str) -> re.Match[str] | None:
 
 
 def _wait(retry_after: str, words: str) -> float:
-    """Return the seconds that a server asks to wait, in its header Retry-After or in its message; 0
-    if it names none.
+    """The seconds that a server asks to wait, in its header Retry-After or in its message; 0 if
+    neither names a time.
     """
     in_words = _match(RETRY_IN, words)
     if not retry_after and in_words:
@@ -381,7 +378,7 @@ def _wait(retry_after: str, words: str) -> float:
 
 
 def _is_plainly_local(host: str) -> bool:
-    """Return whether the spelling alone shows that a host is this machine; remote.py knows more
+    """Whether a host is clearly this machine by its spelling alone; remote.py recognizes more
     spellings.
     """
     digits = host.replace(".", "")
@@ -391,8 +388,8 @@ def _is_plainly_local(host: str) -> bool:
 
 
 def _address(url: str) -> tuple[str, int]:
-    """Return the host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of
-    the host is left out.
+    """The host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of the host
+    is removed.
     """
     scheme, _, rest = url.partition("://")
     netloc = rest.partition("/")[0]

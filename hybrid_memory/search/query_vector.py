@@ -103,7 +103,7 @@ def _settings_name_another(settings: "Settings", identity: "Identity") -> str | 
     old_name, new_name = name_of(identity), name_of(identity_of(wanted))
     if old_name == new_name:
         problem = f"answering with embeddings made with {differing(identity, wanted)}"
-        way_out = WayOut("update", "update", "embeds anew")
+        way_out = WayOut("update", "update", "makes new embeddings")
     else:
         problem = f"answering with the embeddings of {old_name}"
         way_out = WayOut("update", "update", f"has made those of {new_name}")
@@ -143,7 +143,7 @@ def _why_no_vector(
         and name_of(following) == name_of(identity)
         and following.get("fingerprint") != identity.get("fingerprint")
     ):
-        effect = f"embeds all chunks by it{_fallback_note(mode)}"
+        effect = f"embeds all chunks with the new one{_fallback_note(mode)}"
         return Message(NAMESAKE, WayOut("update", "update", effect))
     return conflict(identity, model, _fallback_note(mode))
 

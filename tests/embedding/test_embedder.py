@@ -349,7 +349,7 @@ def test_a_chat_model_is_reported_as_not_an_embedding_model(ollama, embedder, wa
     ollama.chat = True
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert (
-        "all-minilm is not an embedding model; one is `ollama pull nomic-embed-text`"
+        "all-minilm is not an embedding model; get one with `ollama pull nomic-embed-text`"
         in embedder.problem
     )
     assert (len(ollama.requests), waits) == (1, [])
@@ -455,7 +455,7 @@ def test_whole_numbers_become_floats(ollama, embedder):
 def test_a_reply_with_a_wrong_count_is_refused(ollama, embedder, off):
     ollama.count_off = off
     assert embedder.embed_batch(["a", "b", "c"]) == [[], [], []]
-    assert "did not give a vector for each text" in embedder.problem
+    assert "sent a reply without a vector for each text" in embedder.problem
 
 
 def test_a_backend_error_is_tried_again_and_then_given_up(ollama, embedder, waits):
@@ -580,7 +580,7 @@ def test_an_error_page_of_a_proxy_is_reported(ollama, embedder, page):
 def test_a_200_without_the_expected_json_is_reported(ollama, embedder, page):
     ollama.page = (200, page)
     assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert "answers, but not as Ollama does" in embedder.problem
+    assert "answers, but not like Ollama" in embedder.problem
 
 
 @pytest.mark.parametrize(
@@ -589,7 +589,7 @@ def test_a_200_without_the_expected_json_is_reported(ollama, embedder, page):
 def test_a_reply_without_vectors_is_reported(ollama, embedder, page):
     ollama.page = (200, page)
     assert embedder.embed("a") == []
-    assert "did not give a vector" in embedder.problem
+    assert "without a vector for each text" in embedder.problem
 
 
 def test_a_redirect_is_reported_and_not_followed(ollama, embedder):
@@ -704,8 +704,8 @@ def test_a_caller_that_has_little_time_left_does_not_blame_the_server(ollama):
     ollama.drip = 0.2
     embedder = OllamaEmbedder(ollama.url, "all-minilm")
     assert embedder.embed_batch(["a"], seconds=0.0170082) == [[]]
-    assert "no answer from Ollama" in embedder.problem
-    assert embedder.problem.endswith("in the 17 ms that were left for embedding")
+    assert "Ollama at http" in embedder.problem
+    assert embedder.problem.endswith("in the 17 ms left for embedding")
 
 
 @pytest.mark.parametrize(

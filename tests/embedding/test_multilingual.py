@@ -139,7 +139,7 @@ def test_the_first_ingest_chooses_the_table_and_the_store_keeps_it(
     (tmp_path / "notes/a.md").write_text(text)
     first = run("ingest", "--path", str(tmp_path / "notes"), "--provider", chosen)
     if chosen == "auto":
-        assert ("built-in model for many languages" in first.stderr) == (text == CHINESE)
+        assert ("built-in multilingual model" in first.stderr) == (text == CHINESE)
     for number in range(30):
         (tmp_path / f"notes/{number}.md").write_text(f"Note {number}: the other language. {GERMAN}")
     run("update", "--provider", chosen)

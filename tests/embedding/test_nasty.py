@@ -58,7 +58,7 @@ def test_body_without_end_is_read_up_to_a_limit(ask, reply):
 def test_compressed_body_is_unpacked_up_to_a_limit(ask, reply):
     made = list(reply())
     problem, memory, seconds = ask(lambda: made)
-    assert "too long" in problem or "answers, but not as Ollama does" in problem
+    assert "too long" in problem or "answers, but not like Ollama" in problem
     assert memory < MOST_MEMORY
     assert seconds < SOON
 
@@ -114,9 +114,9 @@ def test_thread_that_waits_for_a_reply_without_end_gives_up(ask, reply, monkeypa
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"[" * 1_000_000, "answers, but not as"),
-        (b'{"a":' * 100_000, "answers, but not as"),
-        (b'{"embeddings": [[' + b"9" * 1_000_000 + b"]]}", "answers, but not as"),
+        (b"[" * 1_000_000, "answers, but not like"),
+        (b'{"a":' * 100_000, "answers, but not like"),
+        (b'{"embeddings": [[' + b"9" * 1_000_000 + b"]]}", "answers, but not like"),
         (b'{"embeddings": [[' + b", ".join([b"9" * 4000] * 32) + b"]]}", "NaN"),
         (b'{"embeddings": [[NaN, 1.0]]}', "NaN"),
         (b'{"embeddings": [[Infinity, 1.0]]}', "NaN"),
@@ -125,15 +125,15 @@ def test_thread_that_waits_for_a_reply_without_end_gives_up(ask, reply, monkeypa
         (b'{"embeddings": [["1", "2"]]}', "NaN"),
         (b'{"embeddings": [[[1.0], 2.0]]}', "NaN"),
         (b'{"embeddings": [true]}', "gave no vector"),
-        (b'{"embeddings": "a"}', "did not give a vector for each text"),
-        (b'{"embeddings": {"0": [1.0]}}', "did not give a vector for each text"),
-        (b'{"embeddings": [[1.0], [1.0]]}', "did not give a vector for each text"),
+        (b'{"embeddings": "a"}', "sent a reply without a vector for each text"),
+        (b'{"embeddings": {"0": [1.0]}}', "sent a reply without a vector for each text"),
+        (b'{"embeddings": [[1.0], [1.0]]}', "sent a reply without a vector for each text"),
         (
             b'{"embeddings": ' + json.dumps([[1.0]] * 90_000).encode() + b"}",
-            "did not give a vector for each text",
+            "sent a reply without a vector for each text",
         ),
-        (b"\xff\xfe\xfa", "answers, but not as"),
-        (b"", "answers, but not as"),
+        (b"\xff\xfe\xfa", "answers, but not like"),
+        (b"", "answers, but not like"),
     ],
     ids=lambda value: value[:32].decode("latin-1") if isinstance(value, bytes) else None,
 )

@@ -182,7 +182,7 @@ def test_a_page_of_html_is_reported_without_its_text(api, embedder, status, wait
 def test_a_200_without_the_expected_json_is_reported(api, embedder, page):
     api.page = (200, page)
     assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert "answers, but not as" in embedder.problem
+    assert "answers, but not like" in embedder.problem
 
 
 @pytest.mark.parametrize(

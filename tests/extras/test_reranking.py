@@ -219,7 +219,7 @@ BROKEN: dict[str, tuple[Callable[[FakeTEI], None], str]] = {
     ),
     "index is a list": (
         sends(lambda items: [{**items[0], "index": []}, *items[1:]]),
-        "answers, but not as TEI does",
+        "answers, but not like TEI",
     ),
     "NaN": (
         sends(lambda items: [{**items[0], "score": math.nan}, *items[1:]]),
@@ -241,13 +241,13 @@ BROKEN: dict[str, tuple[Callable[[FakeTEI], None], str]] = {
         sends(lambda items: [{**items[0], "score": True}, *items[1:]]),
         "returned a score that is not a number",
     ),
-    "null": (sends(lambda items: None), "answers, but not as TEI does"),
-    "no scores": (sends(lambda items: [{"index": 0}] * 4), "answers, but not as TEI does"),
-    "numbers": (sends(lambda items: [1, 2, 3, 4]), "answers, but not as TEI does"),
-    "of another form": (sends(lambda items: {"results": items}), "answers, but not as TEI does"),
+    "null": (sends(lambda items: None), "answers, but not like TEI"),
+    "no scores": (sends(lambda items: [{"index": 0}] * 4), "answers, but not like TEI"),
+    "numbers": (sends(lambda items: [1, 2, 3, 4]), "answers, but not like TEI"),
+    "of another form": (sends(lambda items: {"results": items}), "answers, but not like TEI"),
     "half of the JSON": (
         lambda server: setattr(server, "page", (200, '[{"index": 0, "sco')),
-        "answers, but not as TEI does",
+        "answers, but not like TEI",
     ),
     "a page": (
         lambda server: setattr(server, "page", (404, "<html>")),

@@ -11,12 +11,12 @@ from ...embedding.transport import LONG, STOP, Failure
 from ..environment import missing_package
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
-# Tokens, by the model card; its tokenizer_config.json, which fastembed reads, has another number
+# Tokens, from the model card; tokenizer_config.json, which fastembed reads, has another number
 CONTEXT = 256
 
 
 class LocalEmbedder(BaseEmbedder):
-    """`model` is the name of a model that fastembed knows and downloads at its first use, or a
+    """`model` is the name of a model that fastembed supports and downloads at its first use, or a
     folder with an ONNX model.
 
     The folder has the files of sentence-transformers: model.onnx or onnx/model.onnx,
@@ -38,15 +38,15 @@ class LocalEmbedder(BaseEmbedder):
             return [vector.tolist() for vector in self._loaded.embed(texts)]
         except Failure:
             raise
-        except Exception as error:  # of many kinds, and none of them should end an ingest
+        except Exception as error:  # of many types; none may end an ingest
             why = " ".join(str(error).split()) or type(error).__name__
             raise Failure(STOP, f"the model {self.model} cannot be used: {why}") from error
 
     def _refuse_long(self, texts: list[str]) -> None:
-        """Raise Failure for a text that fastembed would cut without saying so."""
+        """Raise Failure for a text that fastembed would cut silently."""
         encodings = self._loaded.model.tokenizer.encode_batch(texts)
         if any(encoding.overflowing for encoding in encodings):
-            raise Failure(LONG, f"a text is longer than {self.model} takes")
+            raise Failure(LONG, f"a text is too long for {self.model}")
 
     def _load(self) -> Any:
         try:
@@ -54,14 +54,14 @@ class LocalEmbedder(BaseEmbedder):
             from loguru import logger
         except ImportError as error:
             raise Failure(STOP, missing_package("the provider local", "local")) from error
-        logger.disable("fastembed")  # every message that matters is an exception, too
+        logger.disable("fastembed")  # all important messages are exceptions too
         folder = None
         if os.path.isdir(self.model):
             folder = self.model
             _register(folder)
         caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        # Any: the tokenizer is an attribute of those models only that run on ONNX, which all of
-        # fastembed's text models do
+        # Any: only models that run on ONNX have the attribute `tokenizer`, but all text models of
+        # fastembed do
         model: Any = TextEmbedding(
             self.model,
             cache_dir=os.environ.get("FASTEMBED_CACHE_PATH")
@@ -77,7 +77,7 @@ class LocalEmbedder(BaseEmbedder):
 
 
 def _register(folder: str) -> None:
-    """Tell fastembed that a model with the name of the folder is in the folder."""
+    """Register the model in a folder with fastembed, under the folder's name."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 
@@ -94,7 +94,7 @@ def _register(folder: str) -> None:
         model=folder,
         pooling=pooling,
         normalization=True,
-        # fastembed wants a source, although it downloads nothing
+        # fastembed requires a source, although it downloads nothing
         sources=ModelSource(hf=os.path.basename(folder)),
         dim=_json(folder, "config.json").get("hidden_size", 0),
         model_file=model_file,

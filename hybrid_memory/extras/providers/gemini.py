@@ -1,4 +1,4 @@
-"""Vectors from Google's Gemini API. The format is that of models.batchEmbedContents in
+"""Vectors from Google's Gemini API. Format: models.batchEmbedContents in
 ai.google.dev/api/embeddings.
 """
 
@@ -9,7 +9,7 @@ from ...embedding.transport import Server
 
 
 class GeminiEmbedder(BaseEmbedder):
-    """The key is read from GEMINI_API_KEY. The API takes 100 texts and 4 MB in a request."""
+    """The key is read from GEMINI_API_KEY. The API accepts 100 texts and 4 MB in a request."""
 
     provider = "gemini"
     batch_size = 100
@@ -35,7 +35,7 @@ class GeminiEmbedder(BaseEmbedder):
 
     def _request(self, texts: list[str], role: str) -> Any:
         name = "models/" + self.model.removeprefix("models/")
-        # gemini-embedding-2 ignores taskType; its prompt template names the task in the text.
+        # gemini-embedding-2 ignores taskType; its prompt template puts the task into the text.
         options: dict[str, Any] = {
             "taskType": "RETRIEVAL_QUERY" if role == QUERY else "RETRIEVAL_DOCUMENT"
         }

@@ -1,8 +1,8 @@
 """Vectors from OpenAI, or from any server that offers OpenAI's /v1/embeddings: llama.cpp, LM
 Studio, vLLM, TEI.
 
-The format is that of the operation `createEmbedding` in OpenAI's openapi.yaml. OpenAI takes 2,048
-texts and 300,000 tokens in a request.
+Format: the operation `createEmbedding` in OpenAI's openapi.yaml. OpenAI accepts 2,048 texts and
+300,000 tokens in a request.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ URL = "https://api.openai.com/v1"
 
 
 class OpenAIEmbedder(BaseEmbedder):
-    """The key is read from OPENAI_API_KEY; only OpenAI itself needs one. /v1 is added to a URL
+    """The key is read from OPENAI_API_KEY; only OpenAI itself requires a key. /v1 is added to a URL
     without a path.
     """
 
@@ -36,7 +36,7 @@ class OpenAIEmbedder(BaseEmbedder):
             self.base_url += "/v1"
         official = self.base_url == URL
         if official:
-            self.batch_size = 256  # other servers get 32, the most that TEI takes
+            self.batch_size = 256  # 32 for other servers, the maximum of TEI
         name = "the embedding server"
         if official:
             name = "OpenAI"
@@ -53,9 +53,8 @@ class OpenAIEmbedder(BaseEmbedder):
             if self._names_dims and (
                 "dimensions" in failure.reason or "matryoshka" in failure.reason
             ):
-                self._names_dims = (
-                    False  # the model or the server offers one number of dimensions only
-                )
+                # The model or the server has a fixed number of dimensions
+                self._names_dims = False
                 return self._request(texts, role)
             raise
         return by_index(reply, self._server)

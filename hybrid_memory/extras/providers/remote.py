@@ -1,7 +1,7 @@
-"""HTTP and HTTPS to a server anywhere, by `requests`, which finds the proxy, with the limits of
+"""HTTP and HTTPS to any server by `requests`, which finds the proxy, with the limits of
 transport.py.
 
-A server on this machine is never asked through a proxy, whatever the spelling of its address.
+A server on this machine is never called through a proxy, however its address is spelled.
 """
 
 import os
@@ -25,10 +25,9 @@ from ...embedding.loopback import Reply, checked, limit
 from ...embedding.replies import Response
 from ...embedding.transport import Server
 
-# Seconds for finding a host's address: a name of this machine takes none, and the proxy can find
-# the others
+# Seconds to look up a host: names of this machine take no time; the proxy can look up the others
 LOOK_UP = 1.0
-GZIP = b"\x1f\x8b"  # how such a body begins (RFC 1952)
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip body (RFC 1952)
 
 Sign = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
@@ -37,20 +36,19 @@ class RemoteSession:
     """The connections to one server, with the interface of `transport.Session`."""
 
     def __init__(self, url: str, host: str, sign: Sign | None, *, direct: bool) -> None:
-        """`sign` adds the key to a request. `direct` says that no proxy may be asked; else the
+        """`sign` adds the key to a request. With `direct`, no proxy is used; otherwise the
         environment and `host` decide.
 
         Raises ValueError for a URL that cannot be parsed.
         """
         self._session = _Requests()
         if direct or (select_proxy(url, get_environ_proxies(url, None)) and is_local(host)):
-            self._session.trust_env = (
-                False  # the environment's certificates stay valid, unlike its proxies
-            )
+            # Ignore the environment's proxies, but not its certificates
+            self._session.trust_env = False
             self._session.verify = (
                 os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
             )
-        self._session.auth = sign  # a plain header would be overridden by a ~/.netrc
+        self._session.auth = sign  # ~/.netrc would override a plain header
 
     def request(
         self,
@@ -63,7 +61,7 @@ class RemoteSession:
         most: int,
     ) -> Response:
         """See `loopback.LoopbackSession.request`; also raises the errors of `requests`, and
-        ValueError for a strange URL.
+        ValueError for an invalid URL.
         """
         headers = {"Accept-Encoding": "gzip"} | headers
         try:
@@ -79,7 +77,7 @@ class RemoteSession:
                 most = limit(reply.status_code, most)
                 body = reply.raw.read(most + 1, decode_content=False)
                 body = checked(reply.status_code, body, reply.raw.length_remaining, most)
-            if body.startswith(GZIP):  # requests would unpack all of it
+            if body.startswith(GZIP):  # requests would unpack the whole body
                 body = checked(
                     reply.status_code, zlib.decompressobj(31).decompress(body, most + 1), 0, most
                 )
@@ -95,8 +93,8 @@ class RemoteSession:
 
 
 def is_local(host: str) -> bool:
-    """Return whether a name or address, in any spelling that the resolver takes, is one of this
-    machine. Takes up to LOOK_UP seconds.
+    """Whether a name or address is this machine's, in any spelling that the resolver accepts. Takes
+    up to LOOK_UP seconds.
     """
     name = host.rstrip(".")
     # Names of this machine: RFC 6761, section 6.3
@@ -114,7 +112,7 @@ def is_local(host: str) -> bool:
                 for family, _, _, _, address in socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)
             )
 
-    thread = Thread(target=look_up, daemon=True)  # a look-up has no time-out of its own
+    thread = Thread(target=look_up, daemon=True)  # a look-up has no time-out
     thread.start()
     thread.join(LOOK_UP)
     try:
@@ -124,8 +122,8 @@ def is_local(host: str) -> bool:
 
 
 def _is_own(family: int, address: tuple[Any, ...]) -> bool:
-    """Return whether this machine has the address; `address` is one of getaddrinfo's. Raises
-    OSError if there is no route to it.
+    """Whether this machine has the address, given as in getaddrinfo. Raises OSError if there is no
+    route to it.
     """
     ip = ip_address(address[0].partition("%")[0])
     if isinstance(ip, IPv6Address):
@@ -133,30 +131,27 @@ def _is_own(family: int, address: tuple[Any, ...]) -> bool:
     if ip.is_loopback or ip.is_unspecified:
         return True
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(
-            address
-            # Sends nothing, but finds the route: only to itself does a machine speak from the same
-            # address
-        )
+        # Sends nothing, but finds the route: its two addresses are equal only within one machine
+        probe.connect(address)
         return bool(probe.getsockname()[0] == probe.getpeername()[0])
 
 
 class _Requests(requests.Session):
     def __init__(self) -> None:
         super().__init__()
-        # A server could fill the memory with cookies
+        # Servers could fill the memory with cookies
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         for scheme in ("http://", "https://"):
             self.mount(scheme, _Adapter())
 
     def get_redirect_target(self, resp: requests.Response) -> None:
-        """None: for the target of a redirect, requests would read the whole body, although it does
-        not follow it.
+        """None: to find a redirect's target, requests would read the whole body, although it does
+        not follow the redirect.
         """
 
 
 class _Adapter(HTTPAdapter):
-    """Makes every reply a `transport.Response`, directly and through an HTTP proxy."""
+    """Makes every response a `loopback.Reply`, directly and through an HTTP proxy."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
@@ -164,7 +159,7 @@ class _Adapter(HTTPAdapter):
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **options)
-        if isinstance(manager, ProxyManager):  # a SOCKS proxy needs pools of its own
+        if isinstance(manager, ProxyManager):  # a SOCKS proxy needs its special pools
             manager.pool_classes_by_scheme = POOLS
         return manager
 
@@ -183,8 +178,8 @@ POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
 
 
 def by_index(reply: Any, server: Server) -> list[Any]:
-    """Return the vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure
-    if the reply has another form.
+    """The vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure if the
+    reply has another form.
 
     `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
     """

@@ -1,4 +1,4 @@
-"""Vectors from Voyage AI, whose server adds the prompts itself. Format:
+"""Vectors from Voyage AI, whose server adds the prompts. Format:
 docs.voyageai.com/reference/embeddings-api.
 """
 
@@ -12,7 +12,7 @@ from .remote import by_index
 class VoyageEmbedder(BaseEmbedder):
     """The key is read from VOYAGE_API_KEY.
 
-    The API takes 1,000 texts in a request (128 in earlier versions), and 120,000 tokens for the
+    The API accepts 1,000 texts in a request (128 in earlier versions), and 120,000 tokens for the
     large models.
     """
 
