@@ -14,8 +14,8 @@ from .extracted import MAX_TEXT, ExtractError
 
 Block = tuple[str, list[str]]
 
-END_OF_CODE: Block = ("end of code", [])  # divides blocks of code
-# Links that lead out of the document, or to a file beside it
+END_OF_CODE: Block = ("end of code", [])  # separates blocks of code
+# Links out of the document: to the web, or to another file
 WEB = re.compile(r"(?:https?:|mailto:|[^:]*\Z)", re.IGNORECASE)
 LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~")
 FENCE = re.compile(r" *(`{3,})")
@@ -26,8 +26,8 @@ DAY = len("2026-01-05")
 def extract_of(
     blocks: Iterable[Block], metadata: Mapping[str, Any], damaged: Sequence[str] = ()
 ) -> Extract:
-    """Return the text of the blocks, and the properties that are not empty, of dates the day.
-    `damaged` names parts of the file that cannot be read.
+    """Join the blocks, and add the properties that are not empty, with dates as days. `damaged`
+    names parts of the file that cannot be read.
 
     Raises ExtractError for a text that is too long.
     """
@@ -48,8 +48,8 @@ def extract_of(
 
 
 def spaced(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the lines of the blocks, an empty line between two. Neighbouring items of a list are one
-    block, as are lines of code up to END_OF_CODE.
+    """Yield the lines of the blocks, separated by empty lines. Consecutive list items form one
+    block, as do lines of code up to END_OF_CODE.
     """
     is_first = True
     for kind, group in groupby(blocks, key=itemgetter(0)):
@@ -64,7 +64,7 @@ def spaced(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def fenced(lines: list[str], language: str = "") -> list[str]:
-    """Return lines of code between fences that are longer than those in the code."""
+    """Put lines of code between fences that are longer than any fence in the code."""
     inner = filter(None, map(FENCE.match, lines))
     fence = "`" * (1 + max((len(found[1]) for found in inner), default=2))
     return [fence + language, *lines, fence]
@@ -73,8 +73,8 @@ def fenced(lines: list[str], language: str = "") -> list[str]:
 def table_lines(rows: list[list[str]]) -> Iterator[str]:
     """Yield the rows of a table in markdown; the first one is its header.
 
-    Only the header is filled up to the width of the table, for a row may be shorter: else a wide row
-    would make all rows as long.
+    Only the header is padded to the width of the table. Markdown allows shorter rows, and a single
+    wide row would lengthen all others.
     """
     width = max(map(len, rows), default=0)
     for number, row in enumerate(rows):
@@ -86,13 +86,13 @@ def table_lines(rows: list[list[str]]) -> Iterator[str]:
 
 
 def paragraph(text: str) -> list[str]:
-    """Return a paragraph as one line, indented if it looks like a heading or a fence."""
+    """Format a paragraph as one line, indented if it looks like a heading or a fence."""
     words = " ".join(text.split())
     return [f"    {words}" if LIKE_MARKDOWN_MARK.match(words) else words]
 
 
 def cell(text: str) -> str:
-    """Return the text of a cell of a table."""
+    """Format the text of a table cell."""
     return " ".join(text.split()).replace("|", "\\|")
 
 

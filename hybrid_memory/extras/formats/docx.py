@@ -1,8 +1,8 @@
 """Read the text of a DOCX file as markdown: headings, lists, tables, code and footnotes.
 
 The elements are those of ECMA-376, part 1, WordprocessingML. A paragraph is one line. Deleted text
-of tracked changes, comments, headers and footers are left out. Every part is parsed once. What is
-malformed beside the body costs its own content, never the document.
+of tracked changes, comments, headers and footers are left out. Every part is parsed once. Malformed
+content outside the body is left out; the rest of the document is read.
 """
 
 import re
@@ -74,8 +74,8 @@ class Document:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
         self._names = set(archive.namelist())
-        self._parts: dict[str, ElementTree.Element | None] = {}  # those read so far
-        self.damaged: list[str] = []  # those that cannot be read
+        self._parts: dict[str, ElementTree.Element | None] = {}  # parts read so far
+        self.damaged: list[str] = []  # parts that cannot be read
         self._main = self._main_part()
         self._folder, _, name = self._main.rpartition("/")
         self._links = {}
@@ -102,7 +102,7 @@ class Document:
         yield from self._note_blocks()
 
     def metadata(self) -> dict[str, Any]:
-        """Return the properties of the file. Without a title there, the paragraph with the style
+        """The properties of the file. If they have no title, the first paragraph with the style
         "Title" is the title.
         """
         core = self._part(PROPERTIES)
@@ -120,7 +120,7 @@ class Document:
         return "word/document.xml"
 
     def _note_blocks(self) -> Iterator[Block]:
-        """Yield the notes that the text refers to, and the notes that those refer to."""
+        """Yield the notes that the text refers to, and the notes that these refer to."""
         notes: dict[tuple[str, str], ElementTree.Element] = {}
         for kind in ("footnote", "endnote"):
             for note in self._all(f"{kind}s.xml", kind):
@@ -167,7 +167,7 @@ class Document:
     def _plain_paragraph(self, text: str, properties: ElementTree.Element | None) -> Block:
         list_id, level = self._numbering(properties)
         if list_id not in ("", "0"):
-            depth = min(_whole(level, 0), DEEPEST_LIST)
+            depth = min(_whole_number(level, 0), DEEPEST_LIST)
             bullet = "-"
             if (list_id, str(depth)) in self._ordered:
                 bullet = "1."
@@ -175,22 +175,22 @@ class Document:
         return "text", [line for row in text.strip().split("\n") for line in paragraph(row)]
 
     def _numbering(self, properties: ElementTree.Element | None) -> tuple[str, str]:
-        """Find the id of the list and the level of a paragraph: its own, or those of its style."""
+        """The list id and the level of a paragraph, from its own properties or its style."""
         list_id = level = ""
         for own in (properties, *(style.find(f"{W}pPr") for style in self._styles_of(properties))):
             numbering = own.find(f"{W}numPr") if own is not None else None
             if numbering is not None:
-                list_id = list_id or _of(numbering, "numId")
-                level = level or _of(numbering, "ilvl")
+                list_id = list_id or _child_value(numbering, "numId")
+                level = level or _child_value(numbering, "ilvl")
         return list_id, level
 
     def _style(self, properties: ElementTree.Element | None) -> tuple[int, str]:
-        """Return the level of a heading, or 0, and "title", "code" or ""."""
+        """The level of a heading, or 0, and "title", "code" or ""."""
         if properties is None:
             return 0, ""
-        level = _of(properties, "outlineLvl")
+        level = _child_value(properties, "outlineLvl")
         for style in self._styles_of(properties):
-            name = _of(style, "name")
+            name = _child_value(style, "name")
             heading = HEADING.fullmatch(name)
             if heading:
                 return int(heading[1]), ""
@@ -200,21 +200,21 @@ class Document:
                 return 0, "code"
             own = style.find(f"{W}pPr")
             if not level and own is not None:
-                level = _of(own, "outlineLvl")
-        outline = _whole(level, 9)
+                level = _child_value(own, "outlineLvl")
+        outline = _whole_number(level, 9)
         if outline >= 9:
             return (0, "")
         return (outline + 1, "")
 
     def _styles_of(self, properties: ElementTree.Element | None) -> Iterator[ElementTree.Element]:
-        """Yield the style of a paragraph and those that it is based on, the nearest first."""
-        id = "" if properties is None else _of(properties, "pStyle")
+        """Yield the style of a paragraph and the styles that it is based on, the nearest first."""
+        id = "" if properties is None else _child_value(properties, "pStyle")
         for _ in range(LONGEST_STYLE_CHAIN):
             style = self._styles.get(id)
             if style is None:
                 return
             yield style
-            id = _of(style, "basedOn")
+            id = _child_value(style, "basedOn")
 
     def _inline(self, element: ElementTree.Element) -> str:
         parts: list[str] = []
@@ -239,7 +239,7 @@ class Document:
         return "".join(parts)
 
     def _note(self, reference: ElementTree.Element) -> int:
-        """Return the number of a note; all references to a note share it."""
+        """The number of a note; all references to a note share it."""
         key = local_name(reference).removesuffix("Reference"), _value(reference, "id")
         if key not in self._numbers:
             self._notes.append(key)
@@ -254,9 +254,7 @@ class Document:
         return f"[{text}]({target})"
 
     def _table(self, table: ElementTree.Element) -> Iterator[str]:
-        """Return the lines of a table. A cell over several columns or rows stands in the first of
-        them.
-        """
+        """The lines of a table. A cell that spans several columns or rows is placed in the first."""
         rows = []
         for element in _children(table, "tr"):
             row = [text for each in _children(element, "tc") for text in self._cell(each)]
@@ -265,12 +263,12 @@ class Document:
         return table_lines(rows)
 
     def _cell(self, element: ElementTree.Element) -> list[str]:
-        """Return the text of a cell, and an empty text for each further column that it spans."""
+        """The text of a cell, and an empty text for each further column that it spans."""
         span = 1
         is_continued = False
         properties = element.find(f"{W}tcPr")
         if properties is not None:
-            span = min(max(_whole(_of(properties, "gridSpan"), 1), 1), WIDEST_SPAN)
+            span = min(max(_whole_number(_child_value(properties, "gridSpan"), 1), 1), WIDEST_SPAN)
             merged = properties.find(f"{W}vMerge")
             is_continued = merged is not None and _value(merged, "val") in ("", "continue")
         text = ""
@@ -280,16 +278,16 @@ class Document:
         return [text, *[""] * (span - 1)]
 
     def _ordered_lists(self) -> set[tuple[str, str]]:
-        """Return the numbered levels: id of the list, and level."""
+        """The numbered lists, as list id and level."""
         levels: dict[str, set[str]] = {}
         for definition in self._all("numbering.xml", "abstractNum"):
             numbered = levels.setdefault(_value(definition, "abstractNumId"), set())
             for level in definition.findall(f"{W}lvl"):
-                if _of(level, "numFmt") not in ("bullet", "none", ""):
+                if _child_value(level, "numFmt") not in ("bullet", "none", ""):
                     numbered.add(_value(level, "ilvl"))
         ordered = set()
         for instance in self._all("numbering.xml", "num"):
-            for depth in levels.get(_of(instance, "abstractNumId"), ()):
+            for depth in levels.get(_child_value(instance, "abstractNumId"), ()):
                 ordered.add((_value(instance, "numId"), depth))
         return ordered
 
@@ -300,7 +298,7 @@ class Document:
         return list(root.iter(W + name))
 
     def _relations(self, path: str) -> dict[str, tuple[str, str]]:
-        """Return type and target of each relation of a part, by id."""
+        """The type and target of each relation of a part, by id."""
         relations: dict[str, tuple[str, str]] = {}
         root = self._part(path)
         if root is not None:
@@ -310,7 +308,7 @@ class Document:
         return relations
 
     def _part(self, path: str) -> ElementTree.Element | None:
-        """Return an optional part; None if it is missing or damaged."""
+        """Read an optional part; None if it is missing or damaged."""
         if path in self._names and path not in self._parts:
             self._parts[path] = None
             try:
@@ -320,7 +318,7 @@ class Document:
         return self._parts.get(path)
 
     def _parse(self, path: str) -> ElementTree.Element:
-        """Return the root of a part.
+        """Parse a part and return its root.
 
         Raises ExtractError if it is too large or declares a document type, else UNREADABLE.
         """
@@ -328,20 +326,20 @@ class Document:
 
 
 def _boxes(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """Yield the text boxes of a paragraph, without those inside of them. A fallback has the same
-    box once more, for old programs.
+    """Yield the outermost text boxes of a paragraph. A fallback for old programs, with a copy of
+    the box, is skipped.
     """
     for child in element:
         name = local_name(child)
         if name == "txbxContent":
             yield child
-        elif name == "pict" or name not in LEFT_OUT:  # an old program's box is in a picture
+        elif name == "pict" or name not in LEFT_OUT:  # old programs put a box into a picture
             yield from _boxes(child)
 
 
 def _children(parent: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    """Yield the rows or cells in a table or row, also those that a content control or an insertion
-    is around.
+    """Yield the rows of a table or cells of a row, including those inside content controls or
+    insertions.
     """
     for child in parent:
         if local_name(child) == name:
@@ -354,16 +352,16 @@ def _value(element: ElementTree.Element, name: str) -> str:
     return element.get(W + name, "")
 
 
-def _of(parent: ElementTree.Element, name: str) -> str:
-    """Return the value of a child, or ""."""
+def _child_value(parent: ElementTree.Element, name: str) -> str:
+    """The value of a child element, or ""."""
     child = parent.find(W + name)
     if child is None:
         return ""
     return _value(child, "val")
 
 
-def _whole(value: str, default: int) -> int:
-    """Return a whole number, or the default for anything else."""
+def _whole_number(value: str, default: int) -> int:
+    """Parse a whole number; return the default for anything else."""
     if value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return default

@@ -1,9 +1,9 @@
-"""Read drawings: the texts in Excalidraw's files and in Obsidian's canvases, and never the JSON of
-their shapes.
+"""Read the texts in drawings: Excalidraw files and Obsidian canvases. The JSON of their shapes is
+left out.
 
-The forms are those of Excalidraw (docs.excalidraw.com, "JSON schema"), of its plugin for Obsidian,
-which keeps a drawing in a note, and of JSON Canvas 1.0 (jsoncanvas.org). What is not as it should be
-costs its own text, never the drawing.
+The formats are those of Excalidraw (docs.excalidraw.com, "JSON schema"), of its plugin for
+Obsidian, which keeps a drawing in a note, and of JSON Canvas 1.0 (jsoncanvas.org). Malformed
+elements are left out; the rest of the drawing is read.
 """
 
 import json
@@ -19,9 +19,8 @@ from ...documents.noise import readable as without_noise
 from .blocks import LIKE_MARKDOWN_MARK
 from .extracted import ExtractError
 
-# What the plugin writes for itself: a warning, headings, the ids of texts and of files, and at the
-# end the drawing.
-OF_PLUGIN = re.compile(
+# The plugin's data: a warning, headings, the ids of texts and files, and at the end the drawing.
+PLUGIN_DATA = re.compile(
     r"(?<=\n)(?:==⚠[^\n]*|#{1,2} (?:Excalidraw Data|Text Elements|Element Links|Embedded Files)[ \t]*"
     r"|%%[ \t]*)(?=\n|\Z)",
     re.IGNORECASE,
@@ -32,11 +31,11 @@ DRAWING = re.compile(r"\n#{1,2} Drawing[ \t]*\n[ \t]*(?:\n|```)")
 
 
 def readable(text: str, start: int) -> str:
-    """Return the text of a note that holds a drawing, without what the plugin needs."""
+    """The text of a note with a drawing, without the plugin's data."""
     drawing = DRAWING.search(text, start)
     if drawing:
         text = text[: drawing.start()] + "\n" * text.count("\n", drawing.start())
-    body = OF_PLUGIN.sub("", text[start:])
+    body = PLUGIN_DATA.sub("", text[start:])
     body = FILE_ID.sub("", TEXT_ID.sub("", body))
     return without_noise(text[:start] + body, start)
 
@@ -53,9 +52,9 @@ Shape = dict[str, Any]
 
 
 def excalidraw(data: bytes) -> Extract:
-    """Return the texts of an Excalidraw file, from top to bottom, each with its link.
+    """Extract the texts of an Excalidraw file, from top to bottom, each with its link.
 
-    Raises ExtractError for what is no such file.
+    Raises ExtractError for any other file.
     """
     texts = []
     for element in sorted(_shapes(data, "elements"), key=_place):
@@ -67,41 +66,41 @@ def excalidraw(data: bytes) -> Extract:
         elif kind in ("frame", "magicframe"):
             texts.append(_text(element, "name"))
         texts.append(_text(element, "link"))
-    paragraphs = [_no_markdown(text) for text in texts if text]
+    paragraphs = [_without_markdown(text) for text in texts if text]
     return _extract(paragraphs)
 
 
 def canvas(data: bytes) -> Extract:
-    """Return the texts of a canvas and links to its files, below the names of the groups that they
-    stand in; at the end what is written at the lines between them.
+    """Extract the texts of a canvas and links to its files, below the names of their groups, and
+    finally the labels of the lines between them.
 
-    Raises ExtractError for what is no canvas.
+    Raises ExtractError for any other file.
     """
     nodes = sorted(_shapes(data, "nodes"), key=_place)
     groups = [node for node in nodes if node.get("type") == "group"]
-    of_group: dict[int, list[str]] = {id(group): [] for group in groups}
+    texts_by_group: dict[int, list[str]] = {id(group): [] for group in groups}
     paragraphs: list[str] = []
     for node in nodes:
-        text = _of_node(node)
+        text = _node_text(node)
         if text:
             around = [group for group in groups if _is_inside(node, group)]
             smallest = min(around, key=_area, default=None)
             if smallest is None:
                 below = paragraphs
             else:
-                below = of_group[id(smallest)]
+                below = texts_by_group[id(smallest)]
             below.append(text)
     for group in groups:
         label = " ".join(_text(group, "label").split())
         if label:
             paragraphs.append(f"# {label}")
-        paragraphs += of_group[id(group)]
+        paragraphs += texts_by_group[id(group)]
     paragraphs += filter(None, (_text(edge, "label") for edge in _shapes(data, "edges")))
     return _extract(paragraphs)
 
 
-def _of_node(node: Shape) -> str:
-    """Return the text of a node that is no group: its markdown, or a link to what it shows."""
+def _node_text(node: Shape) -> str:
+    """The text of a node other than a group: its markdown, or a link to its file or page."""
     kind = node.get("type")
     if kind == "text":
         return _text(node, "text")
@@ -116,7 +115,7 @@ def _of_node(node: Shape) -> str:
 
 
 def _shapes(data: bytes, key: str) -> list[Shape]:
-    """Return the objects in a list of the drawing."""
+    """The objects in a list of the drawing."""
     try:
         drawing = json.loads(data or b"{}")
     except (ValueError, RecursionError) as error:
@@ -153,7 +152,7 @@ def _area(group: Shape) -> float:
 
 
 def _is_inside(node: Shape, group: Shape) -> bool:
-    """Return whether the middle of a node is in a group."""
+    """Whether the center of a node is in a group."""
     for start, size in (("x", "width"), ("y", "height")):
         middle = _number(node, start) + _number(node, size) / 2
         if not 0 <= middle - _number(group, start) <= _number(group, size):
@@ -161,8 +160,8 @@ def _is_inside(node: Shape, group: Shape) -> bool:
     return True
 
 
-def _no_markdown(text: str) -> str:
-    """Return a text none of whose lines is a heading or a fence."""
+def _without_markdown(text: str) -> str:
+    """Indent all lines that look like a heading or a fence."""
     return "\n".join(_indented(text.split("\n")))
 
 

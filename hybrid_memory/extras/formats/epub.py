@@ -1,6 +1,6 @@
 """Read a book as markdown, chapter by chapter.
 
-The elements are those of EPUB 3.3. A damaged chapter costs its own text, never the book.
+The elements are those of EPUB 3.3. Damaged chapters are left out; the rest of the book is read.
 """
 
 from io import BytesIO
@@ -19,7 +19,7 @@ from .zipped_xml import DC, MAX_XML, UNREADABLE, on_a_line, part, properties_of,
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 OPF = "{http://www.idpf.org/2007/opf}"
-OF_BOOK = {
+PROPERTIES = {
     "title": f"{DC}title",
     "author": f"{DC}creator",
     "description": f"{DC}description",
@@ -41,15 +41,15 @@ def extract(data: bytes) -> Extract:
         package = root_of(part(archive, place))
         chapters = _chapters(package, dirname(place))
         _refuse_encrypted(archive, chapters)
-        blocks, damaged = _of_chapters(archive, chapters)
-    metadata: dict[str, Any] = dict(properties_of(package, OF_BOOK))
+        blocks, damaged = _chapter_blocks(archive, chapters)
+    metadata: dict[str, Any] = dict(properties_of(package, PROPERTIES))
     subjects = [on_a_line(subject.text) for subject in package.iter(f"{DC}subject")]
     metadata["tags"] = [subject for subject in subjects if subject]
     return extract_of(blocks, metadata, damaged)
 
 
 def _chapters(package: ElementTree.Element, folder: str) -> list[str]:
-    """Return the paths of the chapters in their order, each once."""
+    """The paths of the chapters in reading order, without duplicates."""
     paths = {}
     for item in package.iter(f"{OPF}item"):
         href = unquote(item.get("href", "").partition("#")[0])
@@ -60,7 +60,7 @@ def _chapters(package: ElementTree.Element, folder: str) -> list[str]:
 
 
 def _refuse_encrypted(archive: ZipFile, chapters: list[str]) -> None:
-    """Raise ExtractError if a chapter is encrypted, as books with rights management are."""
+    """Raise ExtractError if a chapter is encrypted, as in books with digital rights management."""
     if ENCRYPTION not in archive.namelist():
         return
     for element in root_of(part(archive, ENCRYPTION)).iter():
@@ -68,10 +68,10 @@ def _refuse_encrypted(archive: ZipFile, chapters: list[str]) -> None:
             raise ExtractError("it is encrypted", "encrypted")
 
 
-def _of_chapters(archive: ZipFile, chapters: list[str]) -> tuple[list[Block], list[str]]:
-    """Return the blocks of all chapters, and the names of damaged chapters.
+def _chapter_blocks(archive: ZipFile, chapters: list[str]) -> tuple[list[Block], list[str]]:
+    """The blocks of all chapters, and the names of damaged chapters.
 
-    Raises ExtractError if together they are too large.
+    Raises ExtractError if the chapters are too large together.
     """
     blocks: list[Block] = []
     damaged = []
@@ -83,7 +83,7 @@ def _of_chapters(archive: ZipFile, chapters: list[str]) -> tuple[list[Block], li
             continue
         size += archive.getinfo(chapter).file_size
         if size > MAX_XML:
-            raise ExtractError(f"it has over {MAX_XML:,} bytes when it is unpacked", "size")
+            raise ExtractError(f"it has over {MAX_XML:,} bytes when unpacked", "size")
         try:
             blocks += Page(decoded(part(archive, chapter))).blocks
         except UNREADABLE:

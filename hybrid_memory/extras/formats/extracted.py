@@ -1,10 +1,10 @@
 """Read files whose text must be extracted, such as PDF and HTML. Implements `formats.Format`; lines
 are those of the extracted text, which is markdown.
 
-Documents come from anywhere, and what reads a PDF is a large library in C++. So a document is
-extracted in a process of its own, with little memory and time, and no more than that is lost to one
-that breaks it. This module is both sides: the process gets a document on standard input and its
-kind as the argument, and prints JSON.
+Documents may come from anywhere, and the reader of PDFs is a large C++ library. Each document is
+therefore extracted in a separate process with limits for memory and time, so that a harmful
+document cannot break more than that process. This module is both sides: the process receives a
+document on standard input and its kind as the argument, and prints JSON.
 """
 
 import json
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 MAX_TEXT = 10_000_000  # characters
 MEMORY = 1 << 29  # bytes of address space
 SECONDS = 60  # of CPU time
-PATIENCE = 3  # times the limit of CPU time, on a busy machine
+PATIENCE = 3  # wall time as a multiple of the CPU time, for a busy machine
 OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
-# Of the metadata; a property is a line that people read, and a file may hold anything there.
+# Limits for metadata: properties are short lines, but files may contain anything.
 LONGEST_PROPERTY = 4_000  # characters
 MOST_TAGS = 500
-# Without the working directory on the path, where a module may lie that is none of ours.
+# The working directory is not on the path, because it may contain unrelated modules.
 RUN = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from hybrid_memory.extras.formats.extracted import main; main()"
@@ -48,7 +48,9 @@ RUN = (
 
 
 class ExtractError(Exception):
-    """The reason why there is no text, `kind` in a word or two as in the report of an ingest."""
+    """The reason why a text cannot be extracted. `kind` names it in a word or two, as in the report
+    of an ingest.
+    """
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -56,8 +58,8 @@ class ExtractError(Exception):
 
 
 class ExtractedReading:
-    """A file that has been read. Its text is extracted when something of it is first asked for,
-    which may raise BadFileError.
+    """A file that has been read. Its text is extracted when first needed, which may raise
+    BadFileError.
     """
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Extracted") -> None:
@@ -78,7 +80,7 @@ class ExtractedReading:
 
     @cached_property
     def links(self) -> DocumentLinks:
-        """Return titles and links; a `#word` is no tag where nobody writes tags."""
+        """The titles and links. These formats have no tags, so a `#word` is not a tag."""
         return document_links(self.extract.text, 0, self.metadata)._replace(tags=())
 
     @property
@@ -92,12 +94,12 @@ class ExtractedReading:
         return chunks(Parsed(self.extract.text, 0, self.metadata), chunk_size, overlap)
 
     def close(self) -> None:
-        """Do nothing, for nothing is open."""
+        """Do nothing: no file is open."""
 
 
 class Extracted:
-    """A format of files that are not text. `kind` is the module and the function that read it,
-    `package` what they need, of the extra `documents`.
+    """A format of files that are not text. `kind` is the module and function that read it,
+    `package` a package of the extra `documents` that they need.
     """
 
     collection = None
@@ -111,7 +113,7 @@ class Extracted:
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """Return True: a file that has changed is always due."""
+        """Always true for a changed file."""
         return True
 
     def open(
@@ -120,7 +122,7 @@ class Extracted:
         return ExtractedReading(read(path, max_bytes, follow_symlinks, binary=True), metadata, self)
 
     def extracted(self, data: bytes) -> Extract:
-        """Return the text of a file with these bytes. Raises BadFileError."""
+        """Extract the text of a file with these bytes. Raises BadFileError."""
         extract = extracted(data, self._kind, self._package)
         return extract._replace(text=with_plain_newlines(storable(extract.text)))
 
@@ -145,10 +147,10 @@ CANVAS = Extracted("drawings:canvas")
 
 
 def extracted(data: bytes, kind: str, package: str | None) -> Extract:
-    """Return the text of a document; `kind` is the module and the function that read it.
+    """Extract the text of a document; `kind` is the module and function that read it.
 
-    Raises BadFileError if it cannot be had, the package is missing, or the command that asks is in
-    a hurry.
+    Raises BadFileError if the text cannot be extracted, the package is missing, or the command has
+    no time left.
     """
     if package and find_spec(package) is None:
         raise BadFileError(
@@ -158,7 +160,9 @@ def extracted(data: bytes, kind: str, package: str | None) -> Extract:
     timeout: float = PATIENCE * SECONDS
     if hurry:
         if hurry.left <= 0:
-            raise BadFileError("there was no time to read it; `hybrid-memory update` does", "late")
+            raise BadFileError(
+                "there was no time to read it; `hybrid-memory update` reads it", "late"
+            )
         timeout = min(timeout, hurry.left)
     started = time.monotonic()
     try:
@@ -171,7 +175,7 @@ def extracted(data: bytes, kind: str, package: str | None) -> Extract:
         )
     except subprocess.TimeoutExpired as error:
         if timeout < PATIENCE * SECONDS:
-            late = "it takes too long to be read now; `hybrid-memory update` reads it"
+            late = "reading it takes too long now; `hybrid-memory update` reads it"
             raise BadFileError(late, "late") from error
         slow = f"reading it takes more than {PATIENCE * SECONDS} seconds"
         raise BadFileError(slow, "size") from error
@@ -182,14 +186,14 @@ def extracted(data: bytes, kind: str, package: str | None) -> Extract:
 
 
 def _answer(done: "subprocess.CompletedProcess[bytes]") -> Extract:
-    """Return what the process printed. Raises BadFileError if that is an error, or nothing."""
+    """Parse the output of the process. Raises BadFileError if it is an error, or not JSON."""
     try:
         answer = json.loads(done.stdout)
     except ValueError as error:
         if done.returncode == -OUT_OF_TIME:
             slow = f"reading it takes more than {SECONDS} seconds of computing"
             raise BadFileError(slow, "size") from error
-        broken = f"it breaks the program that reads it (status {done.returncode})"
+        broken = f"the program that reads it crashed (status {done.returncode})"
         raise BadFileError(broken, "damaged") from error
     if "error" in answer:
         raise BadFileError(answer["error"], answer["kind"])
@@ -208,15 +212,15 @@ def main() -> None:
     except ExtractError as error:
         answer = {"error": str(error), "kind": error.kind}
     except MemoryError:
-        pass  # only behind this block, what was read is let go
+        pass  # the memory is freed only after this block
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()
 
 
 def _limit() -> None:
-    """Limit memory and time of this process, where the system can."""
+    """Limit the memory and time of this process, if the system supports limits."""
     with suppress(ImportError, ValueError, OSError):
-        import resource  # there is none on Windows
+        import resource  # not available on Windows
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))

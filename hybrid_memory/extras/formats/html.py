@@ -36,13 +36,13 @@ METADATA = {
     "author": "author", "description": "description", "keywords": "tags", "date": "created",
     "dc.date": "created", "article:published_time": "created", "article:modified_time": "modified",
 }  # fmt: skip
-# Up to its >, or to the end of the page. Quotes only count after a =. No backtracking.
+# Up to its >, or to the end of the page. Quotes count only after a =. No backtracking.
 START_TAG = re.compile(r"""<[a-zA-Z](?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+>?""")
 
 
 def extract(data: bytes) -> Extract:
-    """Extract the text and the metadata of a page. If the page marks its main part, what stands
-    around it is left out: menus, teasers, footers.
+    """Extract the text and the metadata of a page. If the page marks its main part, everything
+    around it is left out, such as menus, teasers and footers.
     """
     page = Page(decoded(data))
     return extract_of(page.main_blocks(), page.metadata())
@@ -53,10 +53,10 @@ def decoded(data: bytes) -> str:
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")
-    said = ENCODING.search(data[:HEAD].decode("latin-1"))
-    if said:
+    declared = ENCODING.search(data[:HEAD].decode("latin-1"))
+    if declared:
         try:
-            return data.decode(said[1])
+            return data.decode(declared[1])
         except (LookupError, ValueError):
             pass
     try:
@@ -66,9 +66,10 @@ def decoded(data: bytes) -> str:
 
 
 class Page(HTMLParser):
-    """Collect the blocks of a page in their order. End tags may be missing or superfluous.
+    """Collects the blocks of a page in their order. End tags may be missing or superfluous.
 
-    A tag or comment without an end is read once; older Pythons would start again at each <.
+    A tag or comment without an end is read once; older versions of Python would start again at each
+    <.
     """
 
     def __init__(self, text: str) -> None:
@@ -76,7 +77,7 @@ class Page(HTMLParser):
         self.blocks: list[Block] = []
         self._inline: list[str] = []  # of the current block
         self._left_out: list[str] = []  # open elements that are left out
-        self._lists: list[str] = []  # open ones, the innermost last
+        self._lists: list[str] = []  # open lists, the innermost last
         self._item = ""  # the mark of the current list item
         self._level = 0  # of the current heading
         self._quotes = 0
@@ -85,8 +86,8 @@ class Page(HTMLParser):
         self._rows: list[list[str]] = []
         self._link: tuple[int, str] | None = None  # start of the open link, and its target
         self._title: list[str] | None = None
-        self._said: dict[str, str] = {}
-        # How many of each are open, and which blocks the outermost have
+        self._metadata: dict[str, str] = {}
+        # The number of open elements of each kind, and the blocks of the outermost ones
         self._open_parts = dict.fromkeys(MAIN_PARTS, 0)
         self._parts: dict[str, list[slice]] = {tag: [] for tag in MAIN_PARTS}
         self.feed(text)
@@ -96,8 +97,8 @@ class Page(HTMLParser):
         self._flush()
 
     def main_blocks(self) -> list[Block]:
-        """Return the blocks of the only `<main>`, or else of the only `<article>` with an `<h1>`;
-        all blocks if there is no such part, or more than one.
+        """The blocks of the only `<main>`, or else of the only `<article>` with an `<h1>`; all
+        blocks if the page has no such part, or several.
         """
         mains, articles = ([self.blocks[part] for part in self._parts[tag]] for tag in MAIN_PARTS)
         for parts in (list(filter(None, mains)), list(filter(_has_title, articles))):
@@ -127,15 +128,15 @@ class Page(HTMLParser):
         return found if found >= 0 else len(self.rawdata)
 
     def metadata(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = dict(self._said)
+        metadata: dict[str, Any] = dict(self._metadata)
         metadata["title"] = " ".join("".join(self._title or []).split())
-        metadata["tags"] = list_of(self._said.get("tags", ""))
+        metadata["tags"] = list_of(self._metadata.get("tags", ""))
         return metadata
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "meta":
-            self._say(given)
+            self._add_metadata(given)
         elif tag in LEFT_OUT:
             self._left_out.append(tag)
         elif self._left_out:
@@ -146,7 +147,7 @@ class Page(HTMLParser):
         elif self._is_in_table and not (tag in HEADINGS or tag in ("pre", "table", *MAIN_PARTS)):
             self._begin_in_table(tag, given)
         else:
-            self._melt()
+            self._dissolve_table()
             self._begin(tag, given)
 
     def _begin_in_table(self, tag: str, given: dict[str, str | None]) -> None:
@@ -217,10 +218,12 @@ class Page(HTMLParser):
         if not self._left_out:
             self._inline.append(data)
 
-    def _say(self, given: dict[str, str | None]) -> None:
+    def _add_metadata(self, given: dict[str, str | None]) -> None:
         name = (given.get("name") or given.get("property") or "").lower()
         if name in METADATA:
-            self._said.setdefault(METADATA[name], " ".join((given.get("content") or "").split()))
+            self._metadata.setdefault(
+                METADATA[name], " ".join((given.get("content") or "").split())
+            )
 
     def _end_title(self) -> None:
         if self._title == []:
@@ -264,7 +267,7 @@ class Page(HTMLParser):
             self.blocks.append(("text", paragraph(text)))
 
     def _end_table(self) -> None:
-        if not self._is_in_table:  # or it was melted
+        if not self._is_in_table:  # or it was turned into paragraphs
             self._flush()
             return
         self._end_cell()
@@ -274,9 +277,9 @@ class Page(HTMLParser):
         self._rows = []
         self._is_in_table = False
 
-    def _melt(self) -> None:
-        """Turn the cells read so far into paragraphs: a table with headings, code or tables in it only
-        arranges the page.
+    def _dissolve_table(self) -> None:
+        """Turn the cells read so far into paragraphs: a table that contains headings, code or
+        tables is only layout.
         """
         if not self._is_in_table:
             return

@@ -1,4 +1,4 @@
-"""Secrets found by the names they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`,
+"""Find secrets by the names they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`,
 `**Password:** …`. Pure.
 
 The name ends in a word such as "password", "token" or "key". The value is a secret unless it looks
@@ -11,20 +11,22 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Characters that are looked at, so that a long text takes linear time
+# Limits in characters, so that a long text takes linear time
 LONGEST_OPTION = 40
 LONGEST_WORD = 16  # before the last word of a name
 LONGEST_JUDGED = 120  # of a value
 LONGEST_QUOTED = 2000  # between quotation marks
 
-SHORTENED = 16  # characters before an ellipsis that are not a secret: `gsk_12ab...`
+SHORTENED = (
+    16  # a key with at most this many characters before an ellipsis is no secret: `gsk_12ab...`
+)
 
 # Characters of a secret
 FEWEST_OF_PASSWORD = 2
 FEWEST_OF_CONSTANT = 4
 FEWEST = 6
 
-# The last word of a name, in lower case, and what may stand between it and its value.
+# The last word of a name, in lower case, and the characters between it and its value.
 _NAME = (
     "(?P<name>pass(?:word|wort|wd|phrase|code)?|pwd|pw|secret|credentials?|creds|token|key|pat"
     "|_auth)"
@@ -36,7 +38,7 @@ _SUFFIX = (
 _MARKUP = "</?(?:b|strong|em|code|td|th|dt|dd|span)>"
 _ASSIGNED = re.compile(
     rf"""{_NAME}{_SUFFIX} (?:
-      # what closes "name", **name**, <td>name</td>, config["name"]
+      # the end of "name", **name**, <td>name</td>, config["name"]
       (?:\\?["'`*_\])]){{0,4}}+ (?:{_MARKUP})?+
       (?P<space>\s{{0,20}}+)
       (?P<sign> [:=]{{1,2}}>? | \| | <t?d[td]?> | ,?["']?\s{{0,20}}["']?value["']?\s?[:=])
@@ -49,8 +51,8 @@ _ASSIGNED = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
-# Last words that are also common elsewhere, and the words of which one has to stand before them:
-# `apiKey`, `smtp_pass`.
+# Last words that are also common elsewhere; each must follow one of these words: `apiKey`,
+# `smtp_pass`.
 _ACCOUNTS = tuple(
     """admin auth basic db email ftp git imap ldap login mail mongo my mysql pg postgres proxy redis
     root smtp ssh sudo user wifi""".split()
@@ -81,7 +83,7 @@ _NOT_SECRET_KEYS = (
 _OPTION = re.compile(r"(?<![\w-])--?(?:[A-Za-z]+[_-]?){0,5}+\Z")
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}
-_BARE = re.compile(  # up to white space; inside, a quotation mark, "|", "&" or ";" may stand
+_BARE = re.compile(  # up to white space; may contain a quotation mark, "|", "&" or ";"
     r"""(?:[^\s"'`<|&;\\]++|["'|](?=[A-Za-z0-9])|[&;](?![\w.-]{1,40}=|[&;\s]|\Z)"""
     r"""|\\(?![nrt"'\s])|<(?![/\w]))++"""
 )
@@ -116,7 +118,7 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
-_ORDINARY = re.compile(  # what schemas, forms and manuals assign to "password"
+_ORDINARY = re.compile(  # assigned to "password" in schemas, forms and manuals
     r"""
       (?: required|optional|string|str|text|none|null|nil|true|false|yes|no|on|off|hidden|redacted
         | undefined|unset|empty|missing|invalid|wrong|incorrect|unknown|prompt|disabled|enabled
@@ -145,7 +147,7 @@ class _Value(NamedTuple):
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each secret that is known by its name, in order."""
+    """Yield the start and end of each secret found by its name, in order."""
     lowered = text.replace("İ", "i").lower()  # İ is the only letter whose lower case is longer
     position = 0
     while assignment := _ASSIGNED.search(lowered, position):
@@ -161,7 +163,7 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_name(text: str, assignment: re.Match[str]) -> bool:
-    """Return whether the word before the sign is the last one of a name that belongs to a secret."""
+    """Whether the word before the sign ends the name of a secret."""
     start, end = assignment.span("name")
     word = assignment["name"]
     if assignment["option"]:
@@ -193,7 +195,7 @@ def _is_name(text: str, assignment: re.Match[str]) -> bool:
 
 
 def _value(text: str, at: int) -> _Value:
-    """Return the value that starts here: a quoted string on one line, or all up to white space."""
+    """The value that starts here: a quoted string on one line, or everything up to white space."""
     escape = "\\" if text.startswith("\\", at) else ""  # \"…\", inside another string
     start = at + len(escape)
     opening = text[start : start + 1]
@@ -212,7 +214,7 @@ def _value(text: str, at: int) -> _Value:
 
 
 def _bare_end(text: str, start: int, limit: int) -> int:
-    """Return the end of the unquoted value that starts here, without the punctuation after it."""
+    """The end of the unquoted value that starts here, without the punctuation after it."""
     value = _BARE.match(text, start, limit)
     if value:
         return start + len(value[0].rstrip(_AFTER_A_VALUE))
@@ -220,7 +222,7 @@ def _bare_end(text: str, start: int, limit: int) -> int:
 
 
 def _is_secret(text: str, assignment: re.Match[str], value: _Value) -> bool:
-    """Return whether the value that is assigned to this name is a secret."""
+    """Whether the value assigned to this name is a secret."""
     shown = text[value.start : min(value.end, value.start + LONGEST_JUDGED)]
     if not _is_likely(text, assignment, shown, value.is_quoted):
         return False
@@ -228,7 +230,7 @@ def _is_secret(text: str, assignment: re.Match[str], value: _Value) -> bool:
 
 
 def _is_likely(text: str, assignment: re.Match[str], value: str, is_quoted: bool) -> bool:
-    """Return whether the value looks enough like a secret for this name and this sign."""
+    """Whether the value looks enough like a secret for this name and this sign."""
     start, end = assignment.span("name")
     has_digit = _DIGIT.search(value) is not None
     is_tight = (
@@ -250,7 +252,7 @@ def _is_likely(text: str, assignment: re.Match[str], value: str, is_quoted: bool
 
 
 def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
-    """Return whether the value is known to be something else; `after` is what follows it."""
+    """Whether the value is recognized as something else; `after` is the text after it."""
     if _PLACEHOLDER.fullmatch(value) or _ORDINARY.fullmatch(value):
         return True
     if is_quoted:
@@ -263,8 +265,8 @@ def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Return whether the letters look random: 16 or more without a space, with about as many
-    capitals as small letters.
+    """Whether the letters look random: 16 or more without a space, with about as many capitals as
+    small letters.
     """
     if len(value) < 16 or value.islower() or " " in value:
         return False

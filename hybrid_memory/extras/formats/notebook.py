@@ -1,7 +1,7 @@
-"""Read a Jupyter notebook as markdown: notes as they are, code and its printed output as fenced code.
+"""Read a Jupyter notebook as markdown: notes unchanged, code and its printed output as fenced code.
 Pictures and widgets are left out.
 
-The format is nbformat 4 (nbformat.readthedocs.io). A malformed cell is left out.
+The format is nbformat 4 (nbformat.readthedocs.io). Malformed cells are left out.
 """
 
 import json
@@ -30,8 +30,8 @@ def extract(data: bytes) -> Extract:
     if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
         raise ExtractError("it cannot be read as a notebook (no nbformat)", "damaged")
     if notebook["nbformat"] < OLDEST:
-        way_out = "`jupyter nbconvert --to notebook --inplace` brings it up to date"
-        raise ExtractError(f"it is of nbformat {notebook['nbformat']}; {way_out}", "damaged")
+        way_out = "`jupyter nbconvert --to notebook --inplace` upgrades it"
+        raise ExtractError(f"it has nbformat {notebook['nbformat']}; {way_out}", "damaged")
     metadata = _object(notebook.get("metadata"))
     language = _text(_object(metadata.get("language_info")).get("name"))
     if not LANGUAGE.fullmatch(language):
@@ -61,7 +61,9 @@ def _cell(cell: dict[str, Any], language: str) -> Iterator[Block]:
 
 
 def _printed(output: dict[str, Any]) -> str:
-    """Return the text of an output. The text beside a picture only describes it."""
+    """The text of an output. Text that accompanies a picture is left out, because it only describes
+    it.
+    """
     kind = output.get("output_type")
     if kind == "stream":
         return TERMINAL_COLOUR.sub("", _text(output.get("text")))
@@ -74,7 +76,7 @@ def _printed(output: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a text; notebooks may store it as a list of lines."""
+    """A text, which notebooks may store as a list of lines."""
     if isinstance(value, list):
         value = "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
 """Read an OpenDocument text as markdown: headings, lists, tables, code, links and footnotes. A
 paragraph is one line.
 
-The elements are those of OpenDocument 1.3. Every part is read once; what is malformed beside the text
-costs its own content, never the document.
+The elements are those of OpenDocument 1.3. Every part is read once. Malformed content outside the
+text is left out; the rest of the document is read.
 """
 
 import re
@@ -33,7 +33,7 @@ STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 LINK = "{http://www.w3.org/1999/xlink}href"
 MANIFEST = "META-INF/manifest.xml"
-OF_DOCUMENT = {
+PROPERTIES = {
     "title": f"{DC}title",
     "author": f"{META}initial-creator",
     "subject": f"{DC}subject",
@@ -49,7 +49,7 @@ NO_TEXT = frozenset(
 def extract(data: bytes) -> Extract:
     """Extract the text and the properties of an OpenDocument text.
 
-    Raises ExtractError for a file that is not one, is damaged or encrypted, or is too large when
+    Raises ExtractError for another file, and for one that is damaged, encrypted or too large when
     unpacked.
     """
     metadata: dict[str, Any] = {}
@@ -71,7 +71,7 @@ def extract(data: bytes) -> Extract:
 
 
 def _properties(root: ElementTree.Element) -> dict[str, Any]:
-    properties: dict[str, Any] = dict(properties_of(root, OF_DOCUMENT))
+    properties: dict[str, Any] = dict(properties_of(root, PROPERTIES))
     properties["tags"] = [on_a_line(tag.text) for tag in root.iter(f"{META}keyword")]
     return properties
 
@@ -94,7 +94,7 @@ class _Document:
                 self._ordered.add(style.get(f"{STYLE}name", ""))
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of the body, and the notes. Raises ValueError if there is no text."""
+        """Yield the blocks of the body, and the notes. Raises ValueError if the file has no text."""
         body = self._root.find(f"{OFFICE}body/{OFFICE}text")
         if body is None:
             raise ValueError("no text document")

@@ -1,8 +1,8 @@
-"""Read org-mode files: headlines, blocks and tables, and what `#+title:`, `#+date:` and
-`#+filetags:` say.
+"""Read org-mode files: headlines, blocks and tables, and metadata such as `#+title:`, `#+date:` and
+`#+filetags:`.
 
-The forms are those of "Org Syntax" (orgmode.org/worg/org-syntax.html). A line of asterisks and a
-space is a headline wherever it stands: inside of a block, Org writes `,*`.
+The syntax is that of "Org Syntax" (orgmode.org/worg/org-syntax.html). A line of asterisks and a
+space is always a headline: within blocks, Org writes `,*`.
 """
 
 import re
@@ -17,7 +17,7 @@ from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
 
 HEADLINE = re.compile(r"\n(\*+)[ \t]+([^\n]*)")
-# States of a task are in upper case, as Org's own and most of people's are. "TODO [#A] Call Ann
+# States of a task are in upper case, as Org's defaults and most custom ones are. "TODO [#A] Call Ann
 # [1/3] :home:" is "Call Ann".
 STATE = re.compile(
     r"(?:(?:TODO|NEXT|DOING|STARTED|WAIT|WAITING|HOLD|SOMEDAY|PROJ|DONE|CANCELED|CANCELLED|KILL"
@@ -26,21 +26,21 @@ STATE = re.compile(
 PRIORITY = re.compile(r"\[#\w{1,2}\]\s*")
 PROGRESS = re.compile(r"\s*\[\d*(?:/\d*|%)\]")
 TAGS = re.compile(r"(?:^|[ \t]+):((?:[\w@#%]+:)+)[ \t]*$")
-LONGEST = 1000  # characters of a headline that are looked at
+LONGEST = 1000  # characters of a headline that are read
 LINK = re.compile(r"\[\[([^][]+)\](?:\[([^][]*)\])?\]")
 
 KEYWORD = re.compile(r"\n[ \t]*#\+(\w+):[ \t]*([^\n]*)")
 PROPERTY = re.compile(r"\n[ \t]*:([\w-]+):[ \t]+([^\n]*)")
 TIMESTAMP = re.compile(r"[<\[](\d{4}-\d\d-\d\d[^>\]\n]*)[>\]]")
 ALIAS = re.compile(r'"([^"]+)"|(\S+)')
-# Keywords that say how Org should treat or print the file, and nothing about its subject.
+# Keywords for Org's processing and export, unrelated to the subject of the file.
 TECHNICAL = (
     "startup", "options", "property", "setupfile", "todo", "seq_todo", "typ_todo", "tags",
     "archive", "columns", "link", "macro",
     "include", "constants", "bind", "priorities", "select_tags", "exclude_tags", "name", "caption",
     "header", "plot", "call",
 )  # fmt: skip
-OF_EXPORT = re.compile(
+EXPORT_KEYWORD = re.compile(
     r"(?:html|latex|beamer|odt|texinfo|md|ascii|reveal|hugo|attr)_\w+|latex|html|odt|toc"
 )
 
@@ -59,8 +59,8 @@ NOISE = re.compile(
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Return the keywords and properties above the first headline, by lower-case key; the tags of all
-    headlines are the file's, too.
+    """The keywords and properties above the first headline, by lower-case key. The tags of all
+    headlines count as tags of the file too.
 
     '#+title: Plan\\n#+filetags: :work:\\n* Call Ann :phone:' -> {"title": "Plan", "tags": ["work",
     "phone"]}, 0 lines
@@ -78,7 +78,7 @@ def front_matter(text: str) -> FrontMatter:
         value = TIMESTAMP.sub(r"\1", keyword[2].strip())
         if key == "filetags":
             tags += re.split(r"[:\s]+", value)
-        elif value and not (key in TECHNICAL or OF_EXPORT.fullmatch(key)):
+        elif value and not (key in TECHNICAL or EXPORT_KEYWORD.fullmatch(key)):
             if key in metadata:  # a title may have several lines
                 value = f"{metadata[key]} {value}"
             metadata[key] = value
@@ -96,16 +96,14 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def headings(text: str, start: int) -> Iterator[Heading]:
-    """Yield the headlines, without the state of a task, its priority, progress and tags."""
+    """Yield the headlines, without a task's state, priority, progress and tags."""
     for headline in HEADLINE.finditer(text, start):
         level = len(headline[1])
         yield Heading(level, _title(headline[2]), headline.start() + 1, headline.end())
 
 
 def readable(text: str, start: int) -> str:
-    """Return the text without comments, marks of drawers, clock lines, rules and keywords, but for those
-    in blocks.
-    """
+    """Remove comments, drawer markers, clock lines, rules and keywords, except within blocks."""
     body = text[start:]
     pieces = []
     pos = 0
@@ -119,7 +117,7 @@ def readable(text: str, start: int) -> str:
 
 
 def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """Return source code, examples, verses, results and tables of text[start:stop]."""
+    """The source code, examples, verses, results and tables in text[start:stop]."""
     code = _code(text, start, stop)
     tables = []
     after_all = Block(stop + 1, stop + 1, stop + 1, "")
@@ -141,7 +139,7 @@ def blocks(text: str, start: int, stop: int) -> list[Block]:
 
 
 def _code(text: str, start: int, stop: int) -> list[Block]:
-    """Return the blocks from #+begin_ to #+end_; one that is not closed is text."""
+    """The blocks from #+begin_ to #+end_. An unclosed block is text."""
     code = []
     pos = max(start - 1, 0)
     unclosed: set[str] = set()  # kinds that no later line closes

@@ -1,8 +1,8 @@
-"""Read the text of a PDF as markdown, a line for each line on a page.
+"""Read the text of a PDF as markdown, with one line for each line on a page.
 
-Lines stand in the order in which one reads them. Headings are the entries of the outline, or else
-what is set larger than the body. What stands at the top or foot of many pages is left out. Tables
-stay lines of words: a PDF does not say where its columns are.
+Lines are in reading order. Headings are the entries of the outline, or else lines in larger type
+than the body. Lines repeated at the top or foot of many pages are left out. Tables remain lines of
+words, because a PDF does not mark columns.
 """
 
 import re
@@ -22,24 +22,24 @@ from ...documents.document import Extract
 from .extracted import MAX_TEXT, ExtractError
 
 LARGER = 1.15  # times the size of the body
-LEVELS = 4  # sizes of headings that are told apart
+LEVELS = 4  # levels of headings by size
 LONGEST_HEADING = 150  # characters
 GAP = 1.4  # times the usual distance of lines
-EDGE = 2  # lines at the top and at the foot of a page that may be a running head or a page number
-# Pages that have a running head: at least REPEATED, and this share of all or OF_CHAPTER
+EDGE = 2  # lines at the top and foot of a page that may be running heads or page numbers
+# Pages with the same running head: at least REPEATED, and this share of all pages or CHAPTER_PAGES
 REPEATED = 3
 SHARE = 0.3
-OF_CHAPTER = 8
+CHAPTER_PAGES = 8
 MANY_ENTRIES = 20_000  # of an outline
 MOST_LINES = 3  # of a heading
-MANY_LINES = 3000  # of a page; more are left as they are
-OVERLAP = 0.5  # of the narrower one, from which on two lines stand in one column
+MANY_LINES = 3000  # of a page; longer pages are not sorted
+OVERLAP = 0.5  # share of the narrower line's width that two lines in one column have in common
 
-HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark of a word that is broken at the end of a line
+HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark for a word divided at the end of a line
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 LIKE_MARKDOWN = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|`{3}|~{3})")
 PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[0-9]{1,4}|[ivxlc]{1,6})[-–—\s]*", re.IGNORECASE)
-LONGEST_NUMBER = 12  # letters and digits of "Chapter 12" and the like in front of a title
+LONGEST_NUMBER = 12  # letters and digits before a title, as of "Chapter 12"
 INFO = {"title": "Title", "author": "Author", "subject": "Subject", "keywords": "Keywords"}
 DATE = re.compile(r"D:((?:19|20)\d\d)(\d\d)(\d\d)")
 NO_TITLE = re.compile(
@@ -47,13 +47,13 @@ NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 
-# Page and line, from 0 -> level, from 1, and how many lines it has
+# Page and line, from 0 -> level, from 1, and number of lines
 Headings = dict[tuple[int, int], tuple[int, int]]
 
 
 class Line(NamedTuple):
-    """A line of a page: how high its first character is (points), where the line stands, counted
-    from the foot, and between which places, counted from the left.
+    """A line of a page. In points: the height of its first character, the distance from the foot,
+    and the left and right ends.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Line(NamedTuple):
 
 
 def extract(data: bytes) -> Extract:
-    """Return the text, the pages and the properties of a file with these bytes.
+    """Extract the text, the pages and the properties of a file with these bytes.
 
     Raises ExtractError for a file that is not a PDF, is damaged or encrypted, or has too much text.
     """
@@ -73,7 +73,7 @@ def extract(data: bytes) -> Extract:
     except pypdfium2.PdfiumError as error:
         if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             raise ExtractError(
-                "it is encrypted; save a copy that needs no password", "encrypted"
+                "it is encrypted; save a copy without a password", "encrypted"
             ) from error
         raise ExtractError(f"it cannot be read as a PDF ({error})", "damaged") from error
     pages: list[list[Line]] = []
@@ -87,10 +87,12 @@ def extract(data: bytes) -> Extract:
         if length > MAX_TEXT:
             raise ExtractError(f"its text has over {MAX_TEXT:,} characters", "size")
     metadata = _metadata(document.get_metadata_dict())
-    without = sum(not page for page in pages)
+    empty_count = sum(not page for page in pages)
     pages = _without_running_heads(pages)
-    text, starts = _text(pages, _of_outline(pages, _outline(document)) or _of_size(pages))
-    return Extract(text, starts, metadata, _warnings(without, len(pages)))
+    text, starts = _text(
+        pages, _outline_headings(pages, _outline(document)) or _size_headings(pages)
+    )
+    return Extract(text, starts, metadata, _warnings(empty_count, len(pages)))
 
 
 def _lines(page: Any) -> Iterator[Line]:
@@ -109,12 +111,12 @@ def _lines(page: Any) -> Iterator[Line]:
 
 
 def _units(text: str) -> int:
-    """Return how many units of UTF-16 a text has."""
+    """The length of a text in UTF-16 units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _box(text_page: Any, place: int) -> Any:
-    """Return where the character at a place of the text stands on its page."""
+    """The box on the page of the character at this place in the text."""
     box = raw.FS_RECTF()
     character = raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)
     raw.FPDFText_GetLooseCharBox(text_page, character, byref(box))
@@ -122,11 +124,12 @@ def _box(text_page: Any, place: int) -> Any:
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines of a page as one reads them. The file has them as they were drawn: browsers
+    """Sort the lines of a page into reading order. In the file they are in drawing order: browsers
     draw boxes such as code after all text around them.
 
-    From the first line that goes up again on, a line goes into the gap of its column. One beside or
-    across what is there already, as in a second column, comes behind it.
+    As soon as a line is above the previous one, it and all later lines are inserted into gaps of
+    their columns. A line beside or across earlier lines, as in a second column, is placed after
+    them.
     """
     if len(lines) > MANY_LINES:
         return list(lines)
@@ -143,7 +146,7 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
 
 
 def _gap_for(line: Line, ordered: Sequence[Line]) -> int:
-    """Return before which line another one stands, behind all if it fits into no gap."""
+    """The index at which to insert a line; the end if no gap fits."""
     column = [number for number, other in enumerate(ordered) if _are_one_column(line, other)]
     below = [number for number in column if ordered[number].at < line.at]
     is_gap = below and below == column[-len(below) :]
@@ -158,11 +161,11 @@ def _are_one_column(line: Line, other: Line) -> bool:
 
 
 def _without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """Return the pages without page numbers, and without lines at their edges that are the same,
-    but for digits, on many of them; as they are if nothing else stands on them.
+    """Remove page numbers, and lines at the edges of pages that are repeated on many pages, apart
+    from digits. If nothing else remains on any page, return all lines.
     """
     counts = Counter(key for page in pages for key in {_key(page[at]) for at in _edges(page)})
-    most = max(REPEATED, min(SHARE * len(pages), OF_CHAPTER))
+    most = max(REPEATED, min(SHARE * len(pages), CHAPTER_PAGES))
     shortened = []
     for page in pages:
         edges = _edges(page)
@@ -194,7 +197,7 @@ def _key(line: Line) -> str:
 
 
 def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
-    """Return the entries of the outline by page, from 0: title and level, from 1."""
+    """The entries of the outline by page, from 0, as title and level, from 1."""
     entries: dict[int, list[tuple[str, int]]] = {}
     for entry in islice(document.get_toc(max_depth=6), MANY_ENTRIES):
         target = entry.get_dest()
@@ -207,11 +210,11 @@ def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
     return entries
 
 
-def _of_outline(
+def _outline_headings(
     pages: Sequence[Sequence[Line]], outline: Mapping[int, Sequence[tuple[str, int]]]
 ) -> Headings:
-    """Return the lines that have the title of an entry of the outline, or end with it, on its page;
-    it may go over several.
+    """The headings from the outline: lines that are, or end with, the title of an entry for their
+    page. A title may extend over several lines.
     """
     headings: Headings = {}
     for number, entries in outline.items():
@@ -230,8 +233,9 @@ def _of_outline(
 
 
 def _places(lines: Sequence[str], longest: int) -> dict[tuple[str, int], list[int]]:
-    """Return where each possible title of at most `longest` characters begins, by its text and its
-    number of lines, in order. A number or a word such as "Chapter" may stand before it.
+    """Map each possible title of at most `longest` characters, by its text and its number of lines,
+    to the lines where it begins, in order. A number or a word such as "Chapter" may precede the
+    title.
     """
     places: dict[tuple[str, int], list[int]] = {}
     for at in range(len(lines)):
@@ -248,7 +252,7 @@ def _places(lines: Sequence[str], longest: int) -> dict[tuple[str, int], list[in
 def _first(
     places: Mapping[tuple[str, int], Sequence[int]], title: str, begin: int
 ) -> tuple[int, int] | None:
-    """Return the first line of a title from `begin` on, and how many it has; one line if it can."""
+    """The first line of a title from `begin` on, and its number of lines, preferably one."""
     for count in range(1, MOST_LINES + 1):
         lines = places.get((title, count), ())
         number = bisect_left(lines, begin)
@@ -261,9 +265,9 @@ def _folded(text: str) -> str:
     return re.sub(r"[\W_]+", "", normalize("NFKC", text)).casefold()
 
 
-def _of_size(pages: Sequence[Sequence[Line]]) -> Headings:
-    """Return the lines that are set larger than most of the text, the largest ones first in level;
-    lines of one size are one heading.
+def _size_headings(pages: Sequence[Sequence[Line]]) -> Headings:
+    """The headings by size: lines in larger type than most of the text. The largest size is level
+    1. Consecutive lines of one size are one heading.
     """
     sizes = Counter[float]()
     for page in pages:
@@ -300,16 +304,14 @@ def _rounded(line: Line) -> float:
 
 
 def _text(pages: Sequence[Sequence[Line]], headings: Headings) -> tuple[str, list[int]]:
-    """Return the text, with an empty line around headings and where there is a gap, and the line
-    with which each page begins.
-    """
+    """The text, with empty lines around headings and at gaps, and the first line of each page."""
     lines: list[str] = []
     starts = []
     for number, page in enumerate(pages):
         starts.append(len(lines) + 1)
         usual = median([gap for gap in map(_gap, page, page[1:]) if gap > 0] or [0.0])
         before = None
-        rest = 0  # lines of the heading that are still to come
+        rest = 0  # remaining lines of the heading
         for at, line in enumerate(page):
             if rest:
                 rest -= 1
@@ -347,13 +349,13 @@ def _metadata(info: Mapping[str, str]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if value}
 
 
-def _warnings(without: int, count: int) -> list[tuple[str, str]]:
-    """Return the warning that half of the pages, or more, have no text."""
-    if not without or without * 2 < count:
+def _warnings(empty_count: int, count: int) -> list[tuple[str, str]]:
+    """Warn if half of the pages or more have no text."""
+    if not empty_count or empty_count * 2 < count:
         return []
-    if without == count:
+    if empty_count == count:
         pages = "it has no text"
     else:
-        pages = f"{without} of its {count} pages have no text"
-    way_out = "as scans have none; `ocrmypdf IN.pdf OUT.pdf` adds what it recognizes"
+        pages = f"{empty_count} of its {count} pages have no text"
+    way_out = "as in scans; `ocrmypdf IN.pdf OUT.pdf` adds recognized text"
     return [(f"{pages}, {way_out}", "no text")]

@@ -1,9 +1,9 @@
-"""Replaces the secrets in a text by [redacted]. Pure.
+"""Replace the secrets in a text by [redacted]. Pure.
 
-There are three ways to recognise a secret. SERVICES have the form of the keys of many services: a
-prefix and random characters. RULES find private keys, and secrets in URLs, headers, files and
-commands. `named_secrets` finds values that are assigned to names such as `DB_PASSWORD`. A password
-in a sentence ("it is hunter2") is not recognised.
+Secrets are recognized in three ways. SERVICES list the keys of many services: a prefix and random
+characters. RULES find private keys, and secrets in URLs, headers, files and commands.
+`named_secrets` finds values that are assigned to names such as `DB_PASSWORD`. A password in a
+sentence ("it is hunter2") is not recognized.
 """
 
 import re
@@ -23,7 +23,7 @@ SIGNED = rf"eyJ{WORD}{{8,}}(?:\.(?:{WORD}{{8,}})?)?"  # the signature may be mis
 ENCRYPTED = rf"{WORD}*\.{WORD}{{16,}}\.{WORD}{{8,}}\.{WORD}{{16,}}"
 JWT = rf"{WORD}{{8,}}\.(?:{SIGNED}|{ENCRYPTED})"
 
-# The service, the prefixes of its keys, and a pattern for what follows the prefix. The lengths are
+# The service, the prefixes of its keys, and a pattern for the rest of a key. The lengths are
 # minimums, because services have lengthened their keys before.
 SERVICES = [
     (
@@ -120,22 +120,22 @@ _LONG = re.compile(r"[\w.+/=-]{13,}", re.ASCII)  # no key is shorter
 _PATTERNS = [(prefix, rest) for _, prefixes, rest in SERVICES for prefix in prefixes.split()]
 
 
-def _without_service_keys(text: str, is_meant: Callable[[str], bool]) -> str:
-    """Return the text with MASK in place of the keys of services that are meant."""
+def _without_service_keys(text: str, is_selected: Callable[[str], bool]) -> str:
+    """Replace the selected keys of services by MASK."""
     long = " ".join(_LONG.findall(text))  # a small part of most texts
     for prefix, rest in _PATTERNS if long else ():
         if prefix in long:
             spans = (match.span() for match in _pattern(prefix, rest).finditer(text))
-            text = _masked(text, spans, is_meant)
+            text = _masked(text, spans, is_selected)
     return text
 
 
 @cache
 def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
-    """Return the pattern of a key that begins where a word begins, or after the `\\n` of a quoted
+    """The pattern of a key that begins at the beginning of a word, or after the `\\n` of a quoted
     string.
 
-    The pattern checks that after the prefix, because `re` is fast with patterns that begin with
+    The beginning is checked after the prefix, because `re` is fast with patterns that begin with
     plain letters.
     """
     prefix = re.escape(prefix)
@@ -143,13 +143,12 @@ def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
 
 
 class Rule(NamedTuple):
-    """How to recognise one kind of secret."""
+    """How to recognize one kind of secret."""
 
     name: str
-    hints: tuple[str, ...]  # in lower case; a text that has none of them is not searched
-    pattern: str  # ignores case; what its group `secret` matches is replaced
-    # A pattern of the command that has to stand before the match on the same line, or before \\ at
-    # line ends
+    hints: tuple[str, ...]  # in lower case; a text without any of them is not searched
+    pattern: str  # ignores case; its group `secret` is replaced
+    # A pattern for the command that must precede the match, on the same line or on lines joined by \\
     after: str = ""
 
 
@@ -160,7 +159,7 @@ QUOTE = r"""[\\"'`]{0,3}"""
 ARGUMENT = NOT_PLACEHOLDER + r"""(?P<secret>[^\s"'-][^\s"']*)"""
 ANY_KEY = r"[A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?:[ ]BLOCK)?[ ]?-{4,5}"
 HEADERS = r"(?:\s{1,9}+(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}+){0,6}+"
-# Between lines of a key: quotation, diffs, and the numbers that tools put before lines
+# Between lines of a key: quotation and diff marks, and line numbers of tools
 SEPARATORS = r"""(?:\\[nrt]|[\s"'`,+>|\\]|[0-9]{1,6}+[→:|\t]){1,40}+"""
 BASE64_LINES = rf"(?:{SEPARATORS}[A-Za-z0-9+/=]{{16,}}+)++"
 LAST_LINE = (
@@ -457,8 +456,8 @@ RULES = [
 ]
 
 
-def redact(text: str, is_meant: Callable[[str], bool] = bool) -> str:
-    """Return the text with MASK in place of its secrets, of those only that are meant.
+def redact(text: str, is_selected: Callable[[str], bool] = bool) -> str:
+    """Replace the secrets in a text by MASK; only those selected by `is_selected`.
 
     `curl -H "Authorization: Bearer abc123…" -> curl -H "Authorization: Bearer [redacted]`
     """
@@ -466,17 +465,17 @@ def redact(text: str, is_meant: Callable[[str], bool] = bool) -> str:
     for rule in RULES:
         for hint in rule.hints:
             if hint in lowered:
-                text = _masked(text, _spans(rule, text), is_meant)
+                text = _masked(text, _spans(rule, text), is_selected)
                 break
-    text = _without_service_keys(text, is_meant)
-    return _masked(text, named_secrets(text), is_meant)
+    text = _without_service_keys(text, is_selected)
+    return _masked(text, named_secrets(text), is_selected)
 
 
-def _masked(text: str, spans: Iterable[tuple[int, int]], is_meant: Callable[[str], bool]) -> str:
+def _masked(text: str, spans: Iterable[tuple[int, int]], is_selected: Callable[[str], bool]) -> str:
     pieces: list[str] = []
     position = 0
     for start, end in spans:
-        if not is_meant(text[start:end]):
+        if not is_selected(text[start:end]):
             continue
         pieces += [text[position:start], MASK]
         position = end
@@ -486,14 +485,14 @@ def _masked(text: str, spans: Iterable[tuple[int, int]], is_meant: Callable[[str
 
 
 def _spans(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each secret of this kind."""
+    """Yield the start and end of each secret of this kind."""
     for match in _compiled(rule.pattern).finditer(text):
         if not rule.after or _follows(rule.after, text, match.start()):
             yield match.span("secret")
 
 
 def _follows(command: str, text: str, position: int) -> bool:
-    """Return whether the command stands before this position, on the same line of a shell."""
+    """Whether the command precedes this position on the same line of a shell."""
     before = text[max(position - LONGEST_COMMAND, 0) : position + 1]
     line = before.replace("\\\n", "  ").rpartition("\n")[2]
     return _compiled(rf"\b(?:{command})\b").search(line) is not None

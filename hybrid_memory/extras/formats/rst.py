@@ -1,10 +1,10 @@
-"""Read texts with underlined titles: reStructuredText, with literal blocks, tables and the field list
-at the beginning (docinfo), and plain text, with markdown's headings, code and tables.
+"""Read texts with underlined titles: reStructuredText, with literal blocks, tables and the field
+list at the beginning (docinfo), and plain text, with markdown's headings, code and tables.
 
-The forms are those of "reStructuredText Markup Specification" (docutils.sourceforge.io). A
-section's level is the order in which its adornment, with or without a line above, is first met.
-What is indented is no title, so that directives have none. In plain text, a line of `=` makes the
-line above a heading of the first level, and one of `-` of the second.
+The syntax is that of "reStructuredText Markup Specification" (docutils.sourceforge.io). A section's
+level is the order in which its adornment, with or without a line above, first appears. Indented
+lines are not titles, so directives have no titles. In plain text, a line of `=` makes the line
+above a heading of the first level, and a line of `-` one of the second.
 """
 
 import re
@@ -32,7 +32,7 @@ MARKUP = re.compile(
 TARGET = re.compile(r"\s*<[^<>]*>(?=`)")
 
 FIELD = re.compile(r"\n:((?:[^:\\\n]|\\.)+):(?:[ \t]+|(?=\n|\Z))([^\n]*(?:\n[ \t]+\S[^\n]*)*)")
-# Its metadata are comments at the top
+# Nikola's metadata are comments at the top
 NIKOLA = re.compile(r"\n\.\.[ \t]+(\w+):(?:[ \t]+([^\n]*))?(?=\n|\Z)")
 BLANK = re.compile(r"(?:\n[ \t]*(?=\n|\Z))*")
 SEPARATOR = re.compile(r"[,;]")
@@ -44,7 +44,7 @@ COMMENT = re.compile(
 )
 RULE = re.compile(rf"(?<=\n)\n({_MARK})\1{{3,}}[ \t]*(?=\n[ \t]*(?:\n|\Z)|\Z)")
 _CODE = "code|code-block|sourcecode|parsed-literal|math|highlight|prompt|raw"
-# No run of blanks or colons is gone through more than twice, or lines of them take quadratic time.
+# Runs of blanks or colons are read at most twice; lines of them would take quadratic time otherwise.
 LITERAL = re.compile(
     rf"\n(?P<indent>[ \t]*+)"
     rf"(?:\.\.[ \t]++(?:{_CODE})::[^\n]*+|(?:[^:\n]++|:(?!:[ \t]*+\n))*+::[ \t]*+)(?=\n)"
@@ -56,8 +56,8 @@ SIMPLE = re.compile(r"\n[ \t]*=+(?:[ \t]+=+)+[ \t]*(?=\n|\Z)")
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Return the fields below the document's title (or at the beginning), by lower-case key, and a
-    title that no other section shares.
+    """The fields below the document's title (or at the beginning), by lower-case key, and the title
+    if no other section has its level.
 
     'Plan\\n====\\n:Date: 2026-01-05\\n:Tags: a, b' -> {"title": "Plan", "date": "2026-01-05",
     "tags": ["a", "b"]}, 0 lines
@@ -65,7 +65,7 @@ def front_matter(text: str) -> FrontMatter:
     text = "\n" + with_plain_newlines(text).removeprefix("\ufeff")[:MAX_METADATA]
     metadata: dict[str, Value] = {}
     pos = _end(BLANK, text, 0)
-    for comment in _following(NIKOLA, text, pos):
+    for comment in _consecutive(NIKOLA, text, pos):
         _put(metadata, comment[1], comment[2] or "")
         pos = comment.end()
     pos = _end(BLANK, text, pos)
@@ -76,14 +76,14 @@ def front_matter(text: str) -> FrontMatter:
         pos = _end(BLANK, text, titles[0].end)
         if len(titles) > 1 and titles[1].start - 1 == pos:  # a subtitle
             pos = _end(BLANK, text, titles[1].end)
-    for field in _following(FIELD, text, pos):
+    for field in _consecutive(FIELD, text, pos):
         _put(metadata, field[1], field[2])
     return FrontMatter(metadata, 0)
 
 
 def headings(text: str, start: int) -> Iterator[Heading]:
-    """Yield the titles of the sections. An underline that is shorter than its title must have at
-    least four characters.
+    """Yield the titles of the sections. An underline shorter than its title must have at least four
+    characters.
     """
     levels: dict[tuple[str, bool], int] = {}
     pos = start
@@ -106,7 +106,7 @@ def headings(text: str, start: int) -> Iterator[Heading]:
 
 
 def readable(text: str, start: int) -> str:
-    """Return the text without comments and transitions."""
+    """Remove comments and transitions."""
     body = RULE.sub("\n", text[start:])
     if "\n.." in body:
         body = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), body)
@@ -114,7 +114,7 @@ def readable(text: str, start: int) -> str:
 
 
 def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """Return literal blocks, code, interactive sessions and tables of text[start:stop]."""
+    """The literal blocks, code, interactive sessions and tables in text[start:stop]."""
     overlapping: list[Block] = []
     for find in (_literals, _sessions, _grids, _simple_tables):
         overlapping += find(text, start - 1, stop)
@@ -126,8 +126,8 @@ def blocks(text: str, start: int, stop: int) -> list[Block]:
 
 
 def _literals(text: str, pos: int, stop: int) -> Iterator[Block]:
-    """Yield what is indented more deeply than the line that ends with `::` or begins with
-    `.. code::`, with that line.
+    """Yield each line that ends with `::` or begins with `.. code::`, with the deeper indented
+    lines below it.
     """
     while opening := LITERAL.search(text, pos, stop):
         pos = opening.end()
@@ -159,7 +159,7 @@ def _grids(text: str, pos: int, stop: int) -> Iterator[Block]:
 
 
 def _simple_tables(text: str, pos: int, stop: int) -> Iterator[Block]:
-    """Yield tables between lines of `===  ===`: two of them, or three if there is a header."""
+    """Yield tables between lines of `===  ===`: two such lines, or three if the table has a header."""
     while True:
         top = SIMPLE.search(text, pos, stop)
         bottom = top and SIMPLE.search(text, top.end(), stop)
@@ -168,7 +168,7 @@ def _simple_tables(text: str, pos: int, stop: int) -> Iterator[Block]:
         begin = top.start() + 1
         first = begin
         following = text[bottom.end() + 1 : bottom.end() + LONGEST].split("\n", 1)[0]
-        if following.strip():  # what was above are the heads of the columns
+        if following.strip():  # the rows above are the column heads
             first = bottom.end() + 1
             bottom = SIMPLE.search(text, first, stop)
             if not bottom:
@@ -187,7 +187,7 @@ def _put(metadata: dict[str, Value], name: str, value: str) -> None:
 
 
 def _plain(title: str) -> str:
-    """Return a title without the marks of inline markup.
+    """Remove the marks of inline markup from a title.
 
     "``get`` and :ref:`more <x>`" -> "get and more"
     """
@@ -201,8 +201,8 @@ def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
     return pos
 
 
-def _following(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.Match[str]]:
-    """Yield the matches that follow one another without anything between them."""
+def _consecutive(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.Match[str]]:
+    """Yield consecutive matches, without anything between them."""
     while match := pattern.match(text, pos):
         yield match
         pos = match.end()
@@ -220,7 +220,7 @@ class ReStructuredText(Markdown):
 FORMAT = ReStructuredText()
 
 
-UNDERLINED = re.compile(  # not the head of a table, "Name   Age"
+UNDERLINED = re.compile(  # not the header of a table, "Name   Age"
     r"(?:(?<=\n)|\A)\n(?!\S[^\n]*\S(?:[ ]{2}|\t)[ \t]*\S)(?P<title>[^\W_][^\n|]{0,200})"
     r"\n(?P<line>={3,}|-{3,})[ \t]*(?=\n|\Z)"
 )
@@ -228,12 +228,14 @@ UNDERLINES = {"=": 1, "-": 2}
 
 
 def readable_plain(text: str, start: int) -> str:
-    """Return plain text without unbroken runs; a line of dashes may underline a title."""
+    """Remove unbroken runs from plain text. Lines of dashes remain, because they may underline
+    titles.
+    """
     return text[:start] + without_runs(text[start:])
 
 
 def headings_plain(text: str, start: int) -> Iterator[Heading]:
-    """Yield the headings of plain text: those of markdown, and underlined ones outside of code."""
+    """Yield the headings of plain text: markdown headings, and underlined ones outside code."""
     code = [block for block in MARKDOWN.blocks(text, start + 1, len(text)) if not block.header]
     begins = [block.start for block in code]
     underlined = []

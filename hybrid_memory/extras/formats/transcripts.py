@@ -1,16 +1,15 @@
-"""Read session transcripts of agents (.jsonl): what user and assistant said to each other, as
-chunks.
+"""Read session transcripts of agents (.jsonl): the conversation of user and assistant, as chunks.
 
 All forms have one JSON object on each line. OpenClaw and pi (docs/session.md of pi's coding-agent)
 write {"type": "message", "message": {"role", "content"}}. Claude Code writes {"type": "user" |
 "assistant", "message": {"content"}}. Codex (codex-rs/protocol) writes {"type": "response_item",
-"payload": {"type": "message", "role", "content"}}, and wrote the payload alone until 2025. The
+"payload": {"type": "message", "role", "content"}}, and wrote only the payload until 2025. The
 content is a string or a list of blocks.
 
-Tool calls and their results, thinking, messages of sub-agents, and what a program put into a user's
-message are left out. Secrets are masked before the text is used for anything else. White space is
-made plain: what was said has no lines in the file that a citation must match, and pasted text is
-full of it.
+Tool calls and their results, thinking, messages of sub-agents, and text that programs added to a
+user's message are left out. Secrets are masked before the text is used for anything else. White
+space is simplified: pasted text has much of it, and citations need no exact copy of the file's
+lines.
 """
 
 import json
@@ -32,8 +31,8 @@ from ...text.dates import DATE_KEYS, document_date
 from .redaction import redact
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
-QUIET = 3600.0  # seconds without a change after which a session counts as ended
-# A session that is still going on is not read again before it has so much new.
+QUIET = 3600.0  # seconds without a change until a session counts as ended
+# A session that is still going on is read again only with this many new bytes or messages.
 NEW_BYTES = 100_000
 NEW_MESSAGES = 50
 
@@ -46,29 +45,29 @@ TITLES = {  # by type of record, the key of the session's title
     "thread_name_updated": "thread_name",
 }
 LONGEST_TITLE = 200  # characters
-TEXTS = ("text", "input_text", "output_text")  # the types of blocks that were said
+TEXTS = ("text", "input_text", "output_text")  # the types of blocks with spoken text
 
-# What OpenClaw's assistants write if they have nothing to say
-SAYS_NOTHING = {"NO_REPLY", "HEARTBEAT_OK"}
+# Replies of OpenClaw's assistants without content
+EMPTY_REPLIES = {"NO_REPLY", "HEARTBEAT_OK"}
 NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
-# What marks Claude Code's records that nobody said
-NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+# Keys of Claude Code's records that are not messages of the user or the assistant
+NOT_SPOKEN = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 ROLES = ("user", "assistant")
-# Types of records that say which form a file has, if it has no message
+# Types of records that identify the form of a file without messages
 SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "turn_context")
 
 Record = dict[str, Any]
 
 
 class Message(NamedTuple):
-    """A message of a user or an assistant, in one line of a transcript."""
+    """A message of a user or an assistant, on one line of a transcript."""
 
     line: int  # of the file, from 1
     role: str  # "User" or "Assistant"
     text: str
     # The session's title at this line, so that a later title does not change earlier chunks
     title: str
-    date: str | None = None  # YYYY-MM-DD; that of the message before, if this one has no time
+    date: str | None = None  # YYYY-MM-DD; of the previous message, if this one has no time
 
 
 class Transcript:
@@ -76,8 +75,8 @@ class Transcript:
     one line in memory at a time.
 
     After the pass, `left_out` is the number of lines that are not JSON or are too long, `records`
-    that of the others, and `is_known` says whether any of them has a known form. `date` is the day
-    of the first message, `title` is the last title, and `digest` is the hash of the bytes.
+    the number of other lines, and `is_known` is true if any line has a known form. `date` is the
+    day of the first message, `title` the last title, and `digest` the hash of the bytes.
     """
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
@@ -86,7 +85,7 @@ class Transcript:
         self.is_known = False
         self.date = ""
         self.title = ""
-        self._is_of_subagent: bool | None = None  # as the first line of Codex says
+        self._is_subagent: bool | None = None  # from the first line of Codex
         self._stream = stream
         self._left = size
         self._hash = hasher()
@@ -105,7 +104,7 @@ class Transcript:
                 continue
             self._take_notes(record)
             message = _message(record)
-            if message is None or self._is_of_subagent or any(map(record.get, NOT_SAID)):
+            if message is None or self._is_subagent or any(map(record.get, NOT_SPOKEN)):
                 continue
             role = message.get("role")
             if role not in ROLES:
@@ -117,7 +116,7 @@ class Transcript:
                 yield Message(number, str(role).capitalize(), text, self.title, day)
 
     def has_known_form(self) -> bool:
-        """Read up to the first record that has a known form, and return whether there is one."""
+        """Read up to the first record with a known form; return whether there is one."""
         for line in self._lines():
             record = self._record(line)
             if record:
@@ -127,7 +126,7 @@ class Transcript:
         return False
 
     def _take_notes(self, record: Record) -> None:
-        """Note what a record says of the session and its form."""
+        """Keep the session's title and form from a record."""
         self.records += 1
         payload = record.get("payload")
         if record.get("type") == "event_msg":
@@ -142,12 +141,12 @@ class Transcript:
         if not self.is_known:
             is_of_session = record.get("type") in SESSION_RECORDS or "sessionId" in record
             self.is_known = is_of_session or title is not None or _message(record) is not None
-        if record.get("type") == "session_meta" and self._is_of_subagent is None:
-            self._is_of_subagent = isinstance(payload, dict) and _is_of_subagent(payload)
+        if record.get("type") == "session_meta" and self._is_subagent is None:
+            self._is_subagent = isinstance(payload, dict) and _is_subagent(payload)
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield every line, except a last one that is still being written. A line that is too long is
-        cut, and so it is not JSON.
+        """Yield every line, except a last line that is still being written. A line that is too long
+        is cut, so it is not valid JSON.
         """
         while self._left > 0:
             line = self._read(LONGEST_LINE)
@@ -162,7 +161,7 @@ class Transcript:
     def _read(self, limit: int) -> bytes:
         line = self._stream.readline(min(limit, self._left))
         self._left -= len(line)
-        if not line:  # the file is shorter now
+        if not line:  # the file has become shorter
             self._left = 0
         self._hash.update(line)
         return line
@@ -179,11 +178,11 @@ class Transcript:
 
 
 def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterator[Chunk]:
-    """Put as many messages of a day into a chunk as fit into `chunk_size`. Long ones are cut like
-    markdown. Each piece names its speaker.
+    """Join consecutive messages of a day into chunks of at most `chunk_size`. Long messages are cut
+    like markdown. Each piece names its speaker.
 
-    A chunk depends only on what comes before its end, so that a session that grows keeps all chunks
-    except the last ones.
+    A chunk depends only on the text up to its end, so a session that grows keeps all chunks except
+    the last ones.
     """
     index = 0
     size = 0
@@ -203,12 +202,12 @@ def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterat
 
 
 def _subject(message: Message) -> tuple[str, str | None]:
-    """Return what all messages of a chunk have in common: the session's title, and the day."""
+    """The properties that all messages of a chunk share: the session's title, and the day."""
     return message.title, message.date
 
 
 def _message(record: Record) -> Record | None:
-    """Return the message in a record, with its `role`, or None if the record has none."""
+    """The message in a record, with its `role`; None if it has no message."""
     kind = record.get("type")
     if kind == "message" and "role" in record:
         return record
@@ -227,8 +226,8 @@ def _message(record: Record) -> Record | None:
     return None
 
 
-def _is_of_subagent(session: Record) -> bool:
-    """Return whether this `session_meta` of Codex is that of an agent started by another."""
+def _is_subagent(session: Record) -> bool:
+    """Whether this `session_meta` of Codex belongs to an agent started by another."""
     source = session.get("source")
     return session.get("thread_source") == "subagent" or (
         isinstance(source, dict) and "subagent" in source
@@ -236,7 +235,7 @@ def _is_of_subagent(session: Record) -> bool:
 
 
 def _text(message: Record) -> str:
-    """Return what was said in a message, or "" if nothing was."""
+    """The words spoken in a message, with secrets masked; "" if there are none."""
     content = message.get("content")
     blocks: list[Any] = [{"type": "text", "text": content}]
     if isinstance(content, list):
@@ -254,13 +253,13 @@ def _text(message: Record) -> str:
     else:
         text = "\n\n".join(texts)
     text = BLANKS.sub(" ", with_plain_space(storable(text))).strip()
-    if text in SAYS_NOTHING:
+    if text in EMPTY_REPLIES:
         return ""
     return redact(text)
 
 
 def _title(record: Record) -> str | None:
-    """Return the session's title, if a record has one."""
+    """The session's title, if the record has one."""
     kind = record.get("type")
     if not isinstance(kind, str):
         return None
@@ -271,8 +270,8 @@ def _title(record: Record) -> str | None:
 
 
 def _date(record: Record, message: Record) -> str:
-    """Return the day (YYYY-MM-DD) of an ISO 8601 time or of milliseconds since 1970, both in UTC;
-    "" if there is none.
+    """The UTC day (YYYY-MM-DD) of an ISO 8601 time or of milliseconds since 1970; "" without a
+    valid time.
     """
     value = record.get("timestamp") or message.get("timestamp")
     with suppress(TypeError, ValueError, OverflowError, OSError):
@@ -288,14 +287,14 @@ def _is_day(date: str) -> bool:
 
 
 def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
-    said_by = f"{message.role}: "
-    if len(said_by) + len(message.text) <= size:
-        yield message._replace(text=said_by + message.text)
+    prefix = f"{message.role}: "
+    if len(prefix) + len(message.text) <= size:
+        yield message._replace(text=prefix + message.text)
         return
-    room = max(size - len(said_by), 1)
+    room = max(size - len(prefix), 1)
     text = "\n" + message.text  # a message does not begin with front matter
     for chunk in chunk_text(text, room, min(overlap, room - 1)):
-        yield message._replace(text=said_by + chunk.text.lstrip("\n"))
+        yield message._replace(text=prefix + chunk.text.lstrip("\n"))
 
 
 def _chunk(messages: list[Message], index: int) -> Chunk:
@@ -328,10 +327,10 @@ END_OF_BLOCK = re.compile(r"\n```$", re.MULTILINE)
 INTERRUPTED = re.compile(r"^\[Request interrupted by user[^\]\n]*\]$", re.MULTILINE)
 TIME = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?")
 
-# In front of a message, OpenClaw (auto-reply/reply/session-system-events.ts) tells what has happened.
+# OpenClaw (auto-reply/reply/session-system-events.ts) puts events before a message.
 EVENTS = re.compile(r"(?:System(?: \(untrusted\))?:[^\n]*(?:\n|\Z))+")
 TIME_OF_EVENT = re.compile(r"^System(?: \(untrusted\))?: \[(?:[A-Z][a-z]{2} )?\d{4}-", re.MULTILINE)
-# How messages begin that OpenClaw sends in the user's name (infra/heartbeat-events-filter.ts)
+# Beginnings of messages that OpenClaw sends in the user's name (infra/heartbeat-events-filter.ts)
 PROMPTS = (
     "Read HEARTBEAT.md if it exists",
     "[OpenClaw heartbeat poll]",
@@ -341,7 +340,7 @@ PROMPTS = (
     "An async command completion event was triggered",
     "A new session was started via /new or /reset.",
 )
-# How blocks begin that Codex adds to the user's, and what stands between others and the user's words
+# Beginnings of blocks that Codex adds, or puts before REQUEST and the user's words
 CONTEXTS = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
@@ -364,7 +363,7 @@ Span = tuple[int, int]
 
 
 def of_user(text: str) -> str:
-    """Return what a user wrote of a message: nothing of one that a program sent in the user's name."""
+    """The user's own words in a message; "" for a message that a program sent in the user's name."""
     events = EVENTS.match(text)
     if events and TIME_OF_EVENT.search(events[0]):
         text = text[events.end() :].lstrip()
@@ -375,7 +374,7 @@ def of_user(text: str) -> str:
 
 
 def of_codex_user(text: str) -> str:
-    """Return what a user of Codex wrote of a block of a message."""
+    """The user's own words in a block of a Codex message."""
     if text.startswith(CONTEXTS):
         return ""
     if text.startswith(CONTEXTS_ABOVE) and REQUEST in text:
@@ -384,7 +383,7 @@ def of_codex_user(text: str) -> str:
 
 
 def without_wrappers(text: str) -> str:
-    """Take out of a user's message what a program put into it, in time in proportion to its length.
+    """Remove text that programs put into a user's message. Takes linear time.
 
     '[Mon 2026-03-05 10:00 UTC] hello <bash-stdout>a</bash-stdout>' -> 'hello '
     """
@@ -410,7 +409,7 @@ def _tagged(text: str) -> Iterator[Span]:
     closing: dict[str, list[Span]] = {}
     for tag in CLOSING.finditer(text):
         closing.setdefault(tag[1], []).append(tag.span())
-    content = 0  # behind the ">" of the opening tag
+    content = 0  # after the ">" of the opening tag
     for tag in OPENING.finditer(text):
         if content <= tag.end():
             content = text.find(">", tag.end()) + 1
@@ -446,7 +445,7 @@ class TranscriptReading:
         self.mtime = status.st_mtime
         self.size = status.st_size
         self._stream = stream
-        self._of_folder = metadata
+        self._folder_metadata = metadata
         self._transcript = Transcript(stream, status.st_size)
 
     @property
@@ -457,8 +456,8 @@ class TranscriptReading:
     def metadata(self) -> dict[str, Any]:
         title = self._transcript.title
         if not title:
-            return dict(self._of_folder)
-        return {"title": title, **self._of_folder}
+            return dict(self._folder_metadata)
+        return {"title": title, **self._folder_metadata}
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
@@ -468,17 +467,17 @@ class TranscriptReading:
             reason = f"lines left out because they are not JSON or too long: {transcript.left_out}"
             warnings.append((reason, "lines"))
         if transcript.records and not transcript.is_known:
-            reason = f"no line has the form of a session transcript of {KNOWN_FORMS}: nothing was taken in"
+            reason = f"no line has the form of a session transcript of {KNOWN_FORMS}: nothing was ingested"
             warnings.append((reason, "form"))
         return warnings
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        """Return the day in the path or the metadata, or else that of the first message, or else the
+        """The day in the path or the metadata, or else the day of the first message, or else the
         month in the path.
 
-        The month comes last because it may be digits of a UUID.
+        The month comes last because its digits may be part of a UUID.
         """
-        of_path = document_date(doc_id, self._of_folder, (), keys)
+        of_path = document_date(doc_id, self._folder_metadata, (), keys)
         if of_path and _is_day(of_path):
             return of_path
         return self._transcript.date or of_path
@@ -500,8 +499,8 @@ class Transcripts:
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """Return whether enough is new, or the session has not changed for so long that it counts as
-        ended.
+        """Whether there is enough new text, or the session counts as ended because it has not
+        changed for a long time.
         """
         if size < indexed_size or size - indexed_size >= NEW_BYTES or time.time() - mtime >= QUIET:
             return True
@@ -516,7 +515,7 @@ class Transcripts:
         return TranscriptReading(open_regular(path, follow_symlinks), metadata)
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
-        """Return what was said in each line, with secrets masked, and "" for the other lines."""
+        """The message on each line, with secrets masked; "" for lines without a message."""
         transcript = Transcript(stream, os.fstat(stream.fileno()).st_size)
         lines: list[str] = []
         for message in transcript:
@@ -532,10 +531,10 @@ FORMAT = Transcripts()
 
 
 def with_plain_space(text: str) -> str:
-    """Return the text with plain newlines and spaces, none at the end of a line, and one blank line
-    where there were several.
+    """Convert newlines and spaces to plain ones, and remove white space at line ends and repeated
+    blank lines.
 
-    The beginnings of lines stay, as the indentation of code is part of it.
+    Indentation is kept, because it is part of code.
     """
     lines = with_plain_newlines(text).translate(NO_BREAK_SPACES).split("\n")
     return re.sub("\n{3,}", "\n\n", "\n".join(map(str.rstrip, lines)))

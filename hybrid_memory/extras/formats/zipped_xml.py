@@ -1,4 +1,4 @@
-"""Read parts of a package, a ZIP archive of XML, as DOCX, ODT and EPUB are."""
+"""Read parts of a package: a ZIP archive of XML, such as DOCX, ODT and EPUB."""
 
 import zlib
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from zipfile import BadZipFile, ZipFile
 
 from .extracted import ExtractError
 
-MAX_XML = 50_000_000  # bytes of a part when it is unpacked
+MAX_XML = 50_000_000  # bytes of an unpacked part
 DC = "{http://purl.org/dc/elements/1.1/}"
 UNREADABLE = (
     BadZipFile,
@@ -24,7 +24,7 @@ UNREADABLE = (
 
 @contextmanager
 def read_as(format: str) -> Iterator[None]:
-    """Turn the errors of a damaged file into an ExtractError that names the format."""
+    """Convert the errors of a damaged file to an ExtractError that names the format."""
     try:
         yield
     except RecursionError as error:
@@ -34,31 +34,31 @@ def read_as(format: str) -> Iterator[None]:
 
 
 def part(archive: ZipFile, path: str) -> bytes:
-    """Return a part of a package. Raises ExtractError if it is too large, else one of UNREADABLE."""
+    """Read a part of a package. Raises ExtractError if it is too large, else one of UNREADABLE."""
     if archive.getinfo(path).file_size > MAX_XML:
-        raise ExtractError(f"{path} has over {MAX_XML:,} bytes when it is unpacked", "size")
+        raise ExtractError(f"{path} has over {MAX_XML:,} bytes when unpacked", "size")
     return archive.read(path)
 
 
 def root_of(data: bytes) -> ElementTree.Element:
-    """Return the root of an XML document. Raises ExtractError if it declares a document type."""
+    """Parse an XML document. Raises ExtractError if it declares a document type."""
     return ElementTree.fromstring(data, ElementTree.XMLParser(target=WithoutDoctype()))
 
 
 class WithoutDoctype(ElementTree.TreeBuilder):
-    """Refuse a document type, and with it all entities, in every encoding."""
+    """Refuses document types, and with them all entities, in every encoding."""
 
     def doctype(self, name: str, public_id: str | None, system_id: str | None) -> None:
-        raise ExtractError("it declares a document type, as no such file needs", "damaged")
+        raise ExtractError("it declares a document type, which is not allowed", "damaged")
 
 
 def local_name(element: ElementTree.Element) -> str:
-    """Return the name of an element without its namespace."""
+    """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def properties_of(root: ElementTree.Element, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of the first element with each of these names."""
+    """The text of the first element with each of these names."""
     return {key: on_a_line(root.findtext(f".//{name}")) for key, name in names.items()}
 
 
