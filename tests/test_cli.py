@@ -209,7 +209,7 @@ def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(
     assert ["memory" in f["text"] for f in json.loads(done.stdout) if f["ok"] is False] == [True]
     seen = in_terminal(environ, "doctor", *builtin)
     assert "PROBLEM sources: 1 note of" in seen
-    assert "--incremental` removes what has no file" in seen
+    assert "--incremental` removes notes without a file" in seen
 
 
 def test_eval_prints_figures_and_tells_what_it_left_out(

@@ -1,4 +1,5 @@
-"""The command `doctor`: what is wrong with a store, and the command that repairs it. Changes nothing.
+"""The command `doctor`: find problems of a store, and the commands that repair them. Changes
+nothing.
 
 To add a check, write a function and add a row to CHECKS.
 """
@@ -41,28 +42,28 @@ RESTORE = (
 )
 REINDEX = "`hybrid-memory reindex` repairs it"
 DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
-# What the next ingest reads: "late" are the files that were given too little time until now
+# Rules for files that the next ingest will read; "late": there was too little time so far
 PASSING = {NEW, "changing", "late"}
-EXTRACT_SECONDS = 3.0  # for the texts of all files that are not in, such as PDFs
+EXTRACT_SECONDS = 3.0  # for extracting text from all files that are not in the store, such as PDFs
 STATES = {True: "ok     ", False: "PROBLEM", None: "skipped"}
-SHOWN = 3  # problems of one check that are shown; the others are only counted
+MOST_NAMED = 3  # problems of one check that are named; the others are only counted
 
 DocumentsOfSources = dict[Source, list[str]]  # ids of documents by the source to ingest again
 
 
 class Outdated(NamedTuple):
-    """The documents that are not, or may not be, what their files are now."""
+    """The documents that differ, or may differ, from their files."""
 
     changed: DocumentsOfSources
-    rewritten: DocumentsOfSources  # with the same size and time
+    rewritten: DocumentsOfSources  # changed, but with the same size and time
     gone: DocumentsOfSources
     unreadable: DocumentsOfSources
 
 
 class Finding(NamedTuple):
-    """What a check found, as one line. If it is not ok, the line ends with what to do.
+    """The result of a check, in one line. If it is not ok, the line ends with the way out.
 
-    `ok` is None where nothing was checked.
+    `ok` is None if nothing was checked.
     """
 
     check: str
@@ -71,9 +72,9 @@ class Finding(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What a check found, before all checks together have decided which way out is the right one.
+    """The result of a check, before all checks together decide on the right way out.
 
-    `is_damage` says that more than an index is damaged.
+    `is_damage`: more than an index is damaged.
     """
 
     check: str
@@ -98,7 +99,7 @@ def doctor_options(parser: Parser) -> None:
     parser.add_argument(
         "--audit",
         action="store_true",
-        help="list instead what makes a memory rot: copies, what is superseded, secrets, huge notes",
+        help="list what to clean up instead: copies, superseded notes, secrets, huge notes",
     )
     add_json(parser)
     examples(parser, "doctor", "doctor --audit")
@@ -124,17 +125,17 @@ def run_doctor(args: Namespace) -> int:
 
 
 def _show(findings: Sequence[Finding], stream: TextIO) -> None:
-    """Print a line for each finding of the doctor."""
     for finding in findings:
         print(STATES[finding.ok], f"{finding.check}: {harmless(finding.text)}", file=stream)
 
 
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
-    """Run every check, and with `thorough` also those that read the whole file.
+    """Run every check; with `thorough`, also the checks that read the whole file.
 
-    This asks the embedding server and the reranker whether they are available, but sends nothing of
-    the store. Raises ConnectionLostError if the store's own server is gone. An index is built again
-    from the rest of the file, so the file itself is checked before that is advised.
+    Asks the embedding server and the reranker whether they are available, but sends them nothing
+    from the store. Raises ConnectionLostError if the connection to the store's own server is lost.
+    Since indexes are rebuilt from the rest of the file, the file itself is checked before a rebuild
+    is advised.
     """
     if thorough:
         checks = THOROUGH
@@ -158,7 +159,7 @@ def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
     return [diagnosis.as_finding() for diagnosis in diagnoses]
 
 
-def _fine(check: str, text: str, remark: str = "") -> Diagnosis:
+def _ok(check: str, text: str, remark: str = "") -> Diagnosis:
     return Diagnosis(check, True, text, remark)
 
 
@@ -172,7 +173,7 @@ def _run(store: HybridStore, check: "Check") -> list[Diagnosis]:
 
 
 def _is_damaged(store: HybridStore, diagnoses: Iterable[Diagnosis]) -> bool:
-    """Return whether more than an index is damaged; the whole file is read if no check tells."""
+    """Whether more than an index is damaged. If no check has found out, read the whole file."""
     if any(diagnosis.is_damage for diagnosis in diagnoses):
         return True
     try:
@@ -187,7 +188,7 @@ def _engine(store: HybridStore) -> Iterator[Diagnosis]:
     yield Diagnosis("sqlite", not way_out, name, way_out)
 
 
-def _unread(store: HybridStore) -> Iterator[Diagnosis]:
+def _integrity_not_checked(store: HybridStore) -> Iterator[Diagnosis]:
     text = "not checked; `hybrid-memory doctor --thorough` reads the whole file"
     yield Diagnosis("integrity", None, text)
 
@@ -203,10 +204,10 @@ def _integrity(store: HybridStore) -> Iterator[Diagnosis]:
 def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis]:
     checks = store.storage.checks
     with store.storage.snapshot():
-        lacking, surplus = checks.keyword_index_differences()
+        missing_count, surplus = checks.keyword_index_differences()
         problems = []
-        if lacking:
-            passages = plural(lacking, "passage is", "passages are")
+        if missing_count:
+            passages = plural(missing_count, "passage is", "passages are")
             problems.append(f"{passages} not in the keyword index")
         if surplus:
             rows = plural(
@@ -234,17 +235,17 @@ def _embedder(store: HybridStore) -> Iterator[Diagnosis]:
     embedder = store.embedder
     if embedder is None:
         text = 'the provider is "none": searches use keywords only'
-        yield _fine("embedder", text)
+        yield _ok("embedder", text)
         return
     difference = differing(store.storage.embeddings.identity(), embedder)
     if difference:
         text = f"the store's embeddings were made with {difference}"
-        yield _problem("embedder", text, "`hybrid-memory update` changes that")
+        yield _problem("embedder", text, "`hybrid-memory update` makes new ones")
         return
     identity = identity_of(embedder)
     name = f"{identity['provider']} {identity['model']}"
     if embedder.is_available():
-        yield _fine("embedder", f"{name} answers")
+        yield _ok("embedder", f"{name} answers")
     else:
         problem = embedder.problem or "it does not answer"
         yield _problem("embedder", f"{name}: {problem}")
@@ -255,7 +256,7 @@ def _reranker(store: HybridStore) -> Iterator[Diagnosis]:
     if reranker is None:
         return
     if reranker.is_available():
-        yield _fine("reranker", f"{reranker.name} answers")
+        yield _ok("reranker", f"{reranker.name} answers")
     else:
         text = f"{reranker.problem}; searches are not reranked"
         yield _problem("reranker", text)
@@ -270,30 +271,30 @@ def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
         way_out = "`hybrid-memory update` embeds the others"
         yield _problem("embeddings", embedded, way_out)
     else:
-        yield _fine("embeddings", embedded)
+        yield _ok("embeddings", embedded)
 
     building = counts["building"]
     if building:
-        progress = f"{building['done']} of {building['of']} passages, and then answers"
+        progress = f"{building['done']} of {building['of']} passages, and will then be used"
         text = f"{building['model']} has embedded {progress}"
-        yield _problem("change of model", text, "`hybrid-memory update` goes on")
+        yield _problem("change of model", text, "`hybrid-memory update` continues")
 
     unknown = counts["unembeddable_count"]
     if unknown:
         passages = plural(unknown, "passage is", "passages are")
-        text = f"{passages} in a language that the model does not know"
-        yield _fine("language", text, "found by keyword all the same")
+        text = f"{passages} in a language that the model does not support"
+        yield _ok("language", text, "searches find them by keyword")
 
     truncated = counts["truncated_count"]
     if truncated:
         text = f"{plural(truncated, 'passage was', 'passages were')} cut to fit the model"
-        way_out = "with a smaller --chunk-size, an ingest embeds all of the text"
-        yield _fine("truncated", text, way_out)
+        way_out = "an ingest with a smaller --chunk-size embeds the whole text"
+        yield _ok("truncated", text, way_out)
 
 
 def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis]:
-    """Compare the files of the ingested folders with what the store has of them: their sizes and
-    times, and if `thorough` their contents.
+    """Compare the files of the ingested folders with the store: their sizes and times, and with
+    `thorough` their contents.
     """
     outdated = _outdated(store, thorough=thorough)
     yield from _outdated_sources(outdated)
@@ -309,15 +310,16 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
     for source, names in new.items():
         files_of = plural(
             len(names),
-            f"file of {source.path} is not in yet",
-            f"files of {source.path} are not in yet",
+            f"file of {source.path} is not in the store yet",
+            f"files of {source.path} are not in the store yet",
         )
-        text = f"{files_of}: {_first(names)}"
-        yield _problem("sources", text, f"`{source.command()}` takes in what is new")
+        text = f"{files_of}: {_first_names(names)}"
+        yield _problem("sources", text, f"`{source.command()}` ingests new files")
     if not (new or any(outdated)):
         what = "" if thorough else "its size or time "
-        text = f"every file that the rules take is in, and none has changed {what}since it was read"
-        yield _fine("sources", text)
+        unchanged = f"none has changed {what}since it was read"
+        text = f"every file that the rules select is in the store, and {unchanged}"
+        yield _ok("sources", text)
     texts = store.storage.documents.texts_cut_otherwise(chunking_of_texts(store))
     if texts:
         text = plural(len(texts), "stored text was", "stored texts were")
@@ -332,9 +334,9 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
 def _outdated_sources(outdated: Outdated) -> Iterator[Diagnosis]:
     for source, ids in outdated.changed.items():
         text = _notes_of(source, ids, "is out of date", "are out of date")
-        yield _problem("sources", text, f"`{source.command()}` reads what has changed")
+        yield _problem("sources", text, f"`{source.command()}` reads changed files")
     for source, ids in outdated.rewritten.items():
-        text = _notes_of(source, ids, "has another text now", "have another text now")
+        text = _notes_of(source, ids, "has changed", "have changed")
         way_out = f"`{source.command(incremental=False)}` reads every file"
         yield _problem("sources", f"{text}, with the same size and time", way_out)
     for source, ids in outdated.unreadable.items():
@@ -342,12 +344,12 @@ def _outdated_sources(outdated: Outdated) -> Iterator[Diagnosis]:
     for source, ids in outdated.gone.items():
         text = _notes_of(source, ids, "no longer has a file", "no longer have a file")
         if source.keep_missing:
-            yield _fine("sources", f"{text}, and is kept, as --keep-missing asks")
+            yield _ok("sources", f"{text}; kept because of --keep-missing")
             continue
         command = source.command()
         if not os.path.isdir(source.path):
             command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
-        yield _problem("sources", text, f"`{command}` removes what has no file")
+        yield _problem("sources", text, f"`{command}` removes notes without a file")
 
 
 def _notes_of(source: Source, ids: Sequence[str], one: str, several: str) -> str:
@@ -355,7 +357,9 @@ def _notes_of(source: Source, ids: Sequence[str], one: str, several: str) -> str
 
 
 def _outdated(store: HybridStore, *, thorough: bool) -> Outdated:
-    """Compare all files with what was indexed: sizes and times, and if `thorough` the contents."""
+    """Compare all files with the indexed versions: sizes and times, and with `thorough` the
+    contents.
+    """
     found = Outdated(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
     sources = {(source.collection, source.path): source for source in store.storage.sources.all()}
     files = store.storage.catalog.source_files()
@@ -383,17 +387,19 @@ def _outdated(store: HybridStore, *, thorough: bool) -> Outdated:
 
 
 def _left_out(files: Iterable[Missing]) -> Diagnosis:
-    """Sum up by rule; a file that a rule of the user leaves out is no problem, a refused one is."""
+    """Group by rule. Files excluded by the user's rules are fine; refused files are a problem."""
     names_by_rule: dict[str, list[str]] = defaultdict(list)
     for file in files:
         names_by_rule[file.rule].append(os.path.basename(file.path))
-    rules = [f"{len(names)} {rule} ({_first(names)})" for rule, names in names_by_rule.items()]
-    way_out = "`hybrid-memory why NOTE` tells the way out of each"
+    rules = [
+        f"{len(names)} {rule} ({_first_names(names)})" for rule, names in names_by_rule.items()
+    ]
+    way_out = "`hybrid-memory why NOTE` prints the way out for each"
     return Diagnosis("left out", names_by_rule.keys() <= REASONS.keys(), ", ".join(rules), way_out)
 
 
 def _formats(left_out: Iterable[Missing]) -> Iterator[Diagnosis]:
-    """Name the files that no pattern takes although they are in a format that could be read."""
+    """Name files in readable formats that no pattern matches."""
     suffixes_of: dict[Source, Counter[str]] = defaultdict(Counter)
     for file in left_out:
         if file.rule != PATTERN:
@@ -405,27 +411,27 @@ def _formats(left_out: Iterable[Missing]) -> Iterator[Diagnosis]:
         counts = ", ".join(f"{count} {suffix}" for suffix, count in sorted(suffixes.items()))
         patterns = [f"*{suffix}" for suffix in sorted(suffixes)]
         wider = source._replace(patterns=(*source.patterns, *patterns))
-        text = f"no pattern of {source.path} takes {counts}"
-        yield _fine("formats", text, f"`{wider.command()}` would")
+        text = f"no pattern of {source.path} matches {counts}"
+        yield _ok("formats", text, f"`{wider.command()}` matches them")
 
 
 def _only_here(store: HybridStore) -> Iterator[Diagnosis]:
-    """Count the documents that a lost database would lose: texts without a file, and notes that were
-    kept although their file is gone.
+    """Count the documents that exist only in the database: texts without a file, and notes that
+    were kept although their file is gone.
     """
     catalog = store.storage.catalog
     ids = [doc_id for doc_id, _, is_file in catalog.names() if not is_file]
     ids += [file.doc_id for file in catalog.source_files() if not os.path.exists(file.path)]
     if not ids:
-        yield _fine("only here", "every document has a file")
+        yield _ok("only here", "every document has a file")
         return
     documents = plural(len(ids), "document has", "documents have")
-    way_out = "only a copy of the database keeps them"
-    yield _fine("only here", f"{documents} no file: {_first(sorted(ids))}", way_out)
+    way_out = "only a copy of the database preserves them"
+    yield _ok("only here", f"{documents} no file: {_first_names(sorted(ids))}", way_out)
 
 
 def _front_matter(store: HybridStore) -> Iterator[Diagnosis]:
-    """Name the lines that could not be read of the front matter of files."""
+    """Name the unreadable lines in the front matter of files."""
     found = []
     for file in store.storage.catalog.source_files():
         reader = format_of(file.path)
@@ -437,7 +443,7 @@ def _front_matter(store: HybridStore) -> Iterator[Diagnosis]:
 
 
 def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
-    """Check who can access the database, if that is a file and the system has modes."""
+    """Check who can access the database, if it is a file on a system with file modes."""
     if os.name != "posix" or not os.path.isfile(store.path):
         return
     problems = []
@@ -453,35 +459,35 @@ def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
 
 
 def _hooks(store: HybridStore) -> Iterator[Diagnosis]:
-    """Name what hooks wanted to take in as transcripts, and were refused."""
+    """Name the refused files that hooks tried to ingest as transcripts."""
     refused = refusals(store.path)[::-1]
     if refused:
         files = [
             f"{each.named} ({time.strftime('%Y-%m-%d %H:%M', time.localtime(each.time))}: {each.reason})"
-            for each in refused[:SHOWN]
+            for each in refused[:MOST_NAMED]
         ]
-        if len(refused) > SHOWN:
-            files.append(f"{len(refused) - SHOWN} more")
+        if len(refused) > MOST_NAMED:
+            files.append(f"{len(refused) - MOST_NAMED} more")
         count = plural(len(refused), "file")
         text = (
             f"refused {count} that hooks named as transcripts in the last week: {', '.join(files)}"
         )
-        yield _fine("hooks", text, "`hybrid-memory ingest --path FILE` takes in one that you trust")
+        yield _ok("hooks", text, "`hybrid-memory ingest --path FILE` ingests a file that you trust")
 
 
 def _summary(check: str, ok: str, problems: list[str], way_out: str) -> Diagnosis:
-    """Return the first problems and the number of the others, or the sentence that says `ok`."""
+    """Report the first problems and the number of the others; without problems, the sentence `ok`."""
     if not problems:
-        return _fine(check, ok)
-    text = ", ".join(problems[:SHOWN])
-    if len(problems) > SHOWN:
-        text += f", and {len(problems) - SHOWN} more"
+        return _ok(check, ok)
+    text = ", ".join(problems[:MOST_NAMED])
+    if len(problems) > MOST_NAMED:
+        text += f", and {len(problems) - MOST_NAMED} more"
     return _problem(check, text, way_out)
 
 
-def _first(names: list[str]) -> str:
-    shown = ", ".join(names[:SHOWN])
-    if len(names) > SHOWN:
+def _first_names(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
         shown += ", …"
     return shown
 
@@ -489,7 +495,7 @@ def _first(names: list[str]) -> str:
 Check = Callable[[HybridStore], Iterable[Diagnosis]]
 CHECKS: dict[str, Check] = {
     "sqlite": _engine,
-    "integrity": _unread,
+    "integrity": _integrity_not_checked,
     "tables": _tables,
     "embedder": _embedder,
     "reranker": _reranker,

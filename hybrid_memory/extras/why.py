@@ -1,10 +1,11 @@
-"""The command `why`: why a note is or is not in the store, and where a search has it. Changes
-nothing.
+"""The command `why`: explain why a note is or is not in the store, and its rank in a search.
+Changes nothing.
 
-`missing` lists the files of the ingested folders that are not in, each with the rule that keeps it
-out; it reads no file that is in. `explain` tells of one note whether it is in and current; if not,
-the rule that keeps it out, and the way out. `rank` tells where a search has it, in each leg and in
-all, what stands before it, and which words of the query it lacks.
+`missing` lists the files of the ingested folders that are not in the store, each with the rule that
+keeps it out; it reads no file that is in the store. `explain` reports whether one note is in the
+store and current; if not, the rule that keeps it out, and the way out. `rank` reports its rank in a
+search, by keyword, by meaning and combined, the results before it, and the words of the query that
+it lacks.
 """
 
 import json
@@ -54,41 +55,41 @@ from ..sync.texts import chunking_of_texts
 from ..text.characters import hasher, plural, spellings
 from ..text.query import Query
 
-NEW = "new"  # nothing keeps it out: it was not there, or could not be read, at the last ingest
+NEW = "new"  # no rule keeps it out; at the last ingest it was missing or unreadable
 TAKEN = "id taken"
 UNREADABLE = "unreadable"
 
 CUT_OTHERWISE = "it was cut into chunks with other settings"
 REASONS = {
     "hidden": "folders whose name begins with a dot are left out",
-    "node_modules": "folders of this name are left out",
+    "node_modules": "folders with this name are left out",
     "pattern": "no pattern of the folder matches its name",
     "excluded": "--exclude leaves it out",
     LINK: "symbolic links are not followed",
     SPECIAL: "only regular files are read",
-    TEMPLATES: "the vault's settings name it as the folder of templates",
+    TEMPLATES: "it is the template folder in the vault's settings",
     OTHER_WORKSPACE: "its session began in a folder outside the workspace",
-    UNKNOWN_WORKSPACE: "it does not say in which folder its session began",
+    UNKNOWN_WORKSPACE: "it does not name the folder in which its session began",
     NEW: "it has not been read yet",
 }
 
-FIRST_STEPS = {  # before the ingest that takes a file in
-    "encoding": "saved as text in UTF-8, ",
-    "unreadable": "once you may read it, ",
+FIRST_STEPS = {  # before the ingest of a file
+    "encoding": "save it as text in UTF-8, then ",
+    "unreadable": "give yourself permission to read it, then ",
     "package": "then ",
 }
 
-# Of a document that is in; None of one that is not
+# Of a document in the store; None for a file that is not in the store
 KEYS = ("source", "chunks", "pending", "date", "indexed_at")
 
-BLOCK = 1 << 20  # bytes of a file that are in memory at a time
-DEPTH = 1000  # results that are looked through
-BEFORE = 3  # results before it that are named
+BLOCK = 1 << 20  # bytes of a file in memory at a time
+DEPTH = 1000  # results to search for the document
+BEFORE = 3  # results before it that are listed
 NO_END = 2**31 - 1  # more lines than any document has
 
 
 class Missing(NamedTuple):
-    """A file, or a folder with all that is in it, that is not in the store."""
+    """A file that is not in the store, or a folder left out with all its files."""
 
     path: str
     source: Source
@@ -97,7 +98,7 @@ class Missing(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A path as a source reaches it: by way of `names`, from the source's folder on."""
+    """A path as seen from a source: `names` lead from the source's folder to it."""
 
     source: Source
     path: str
@@ -105,7 +106,9 @@ class Place(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What keeps a note out, or should be known of it, and what to do; None where nothing does."""
+    """The reason why a note is left out, or a remark about it, and the way out; None if there is
+    none.
+    """
 
     rule: str | None = None
     reason: str | None = None
@@ -118,7 +121,7 @@ def why_options(parser: Parser) -> None:
         "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
     )
     parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it"
+        "words", nargs="*", metavar="QUERY", help="also print its rank in a search for this"
     )
     add_json(parser)
     examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
@@ -136,8 +139,8 @@ def run_why(args: Namespace) -> int:
 
 
 def missing(store: HybridStore) -> list[Missing]:
-    """Return everything below the ingested folders that is not in. A folder that is left out stands
-    for what is in it.
+    """Everything below the ingested folders that is not in the store. A folder that is left out
+    represents all its files.
     """
     indexed = {file.path for file in store.storage.catalog.source_files()}
     refusals = store.storage.sources.refusals()
@@ -162,13 +165,13 @@ def missing(store: HybridStore) -> list[Missing]:
 def of_file(
     store: HybridStore, source: Source, path: str, doc_id: str, refusals: Mapping[str, Refusal]
 ) -> Missing:
-    """Return why a file that no rule of its folder leaves out is not in. Reads the file, unless
-    `refusals`, those of the last ingest by path, tell.
+    """Find out why a file is not in the store, although no rule of its folder leaves it out. Reads
+    the file, unless `refusals`, the last ingest's by path, have a reason.
     """
     owner = store.storage.documents.get(doc_id)
     if owner and owner.path != path:
-        holder = owner.path or "a text that was put in by `store`"
-        return Missing(path, source, TAKEN, f"its id {doc_id!r} is that of {holder}")
+        holder = owner.path or "a text added by `store`"
+        return Missing(path, source, TAKEN, f"its id {doc_id!r} belongs to {holder}")
     refusal_before = refusals.get(path)
     if refusal_before and _still_holds(refusal_before, path, store.config):
         return Missing(path, source, refusal_before.kind, refusal_before.reason)
@@ -178,7 +181,7 @@ def of_file(
 
 
 def _still_holds(refusal: Refusal, path: str, settings: Mapping[str, Any]) -> bool:
-    """Return whether a file that the last ingest refused would be refused again."""
+    """Whether a file that the last ingest refused would be refused again."""
     try:
         status = os.stat(path)
     except OSError:
@@ -188,7 +191,7 @@ def _still_holds(refusal: Refusal, path: str, settings: Mapping[str, Any]) -> bo
 
 
 def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) -> bool:
-    """Return whether a file is as it was when it was indexed, or has too little new text to be read
+    """Whether a file has not changed since it was indexed, or has too little new text to be read
     again. Raises OSError.
     """
     if (status.st_mtime, status.st_size) == (mtime, size):
@@ -198,8 +201,8 @@ def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) ->
 
 
 def holds_what_was_indexed(document: StoredDocument, status: os.stat_result) -> bool:
-    """Return whether a document's file has the bytes that were indexed, and at most too little new
-    text after them to be read again. Reads the file.
+    """Whether a document's file still has the indexed bytes, with at most too little new text after
+    them to be read again. Reads the file.
 
     Raises OSError and BadFileError.
     """
@@ -219,13 +222,13 @@ def holds_what_was_indexed(document: StoredDocument, status: os.stat_result) -> 
 
 @retry_once
 def explain(store: HybridStore, note: str) -> dict[str, Any]:
-    """Return what keeps a note out, or what the store has of it. A note is the path of a file, or a
-    document as `get` takes it.
+    """Explain why a note is left out, or describe it. A note is the path of a file, or a document
+    as in `get`.
 
-    In the answer, `in_memory` and `current` are what the exit status tells. `rule` is a word for
-    what keeps it out, makes it out of date or should be known of it, `reason` says so in a
-    sentence, and `way_out` what to do; they may be None. Raises QueryError if there is neither such
-    a file nor such a document, and for a folder that no rule leaves out.
+    In the answer, `in_memory` and `current` decide the exit status. `rule` is a word for what keeps
+    the note out, makes it out of date or is remarkable about it, `reason` a sentence, and `way_out`
+    the remedy; they may be None. Raises QueryError if no such file or document exists, and for a
+    folder that no rule leaves out.
     """
     with store.storage.snapshot():
         path = _existing(note)
@@ -240,8 +243,8 @@ def explain(store: HybridStore, note: str) -> dict[str, Any]:
 
 
 def _existing(note: str) -> str | None:
-    """Return the absolute path, if something is there."""
-    # No file has such a name; or the working directory no longer exists
+    """The absolute path, if it exists."""
+    # Invalid names; or the working directory no longer exists
     with suppress(ValueError, OSError):
         path = os.path.abspath(os.path.expanduser(note))
         return path if os.path.lexists(path) else None
@@ -249,7 +252,9 @@ def _existing(note: str) -> str | None:
 
 
 def _places(store: HybridStore, path: str) -> Iterator[Place]:
-    """Yield the path as each source that it is in reaches it, first the one that would take it in."""
+    """Yield the path as seen from each source that contains it, first from the source that would
+    ingest it.
+    """
     for source in by_claim(store.storage):
         folder = path
         names: list[str] = []
@@ -262,7 +267,7 @@ def _places(store: HybridStore, path: str) -> Iterator[Place]:
 
 
 def _indexed_as(store: HybridStore, path: str, places: Sequence[Place]) -> str | None:
-    """Return the document of a file, by its path, by that from a source, or by another link."""
+    """The id of a file's document, by its path, by its path from a source, or by another link."""
     real = os.path.realpath(path)
     for name in (path, *(place.path for place in places)):
         doc_id = store.storage.catalog.by_path(name, real)
@@ -270,14 +275,14 @@ def _indexed_as(store: HybridStore, path: str, places: Sequence[Place]) -> str |
             return doc_id
     for place in places:
         if place.source.follow_symlinks:
-            doc_id = _reached_otherwise(store, place.source, real)
+            doc_id = _document_of_other_link(store, place.source, real)
             if doc_id:
                 return doc_id
     return None
 
 
-def _reached_otherwise(store: HybridStore, source: Source, real: str) -> str | None:
-    """Return the document of the same file by another link: a walk that follows links takes each
+def _document_of_other_link(store: HybridStore, source: Source, real: str) -> str | None:
+    """The id of the document of the same file by another link: a walk that follows links reads each
     file once.
     """
     documents = store.storage.documents.of_collection(str(source.collection))
@@ -288,8 +293,8 @@ def _reached_otherwise(store: HybridStore, source: Source, real: str) -> str | N
 
 
 def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, Any]:
-    """Return the answer for a file that is not in: of the source that would take it in, else of the
-    first that leaves it out.
+    """The answer for a file that is not in the store: from the source that would ingest it, else
+    from the first source that leaves it out.
     """
     first_answer = None
     for place in places:
@@ -303,10 +308,10 @@ def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, A
         return first_answer
     if os.path.isdir(path):
         command = f"`hybrid-memory ingest --path {quote(path)}`"
-        raise QueryError(f"{path} is a folder that was not ingested; {command} takes it in")
-    way_out = f"`hybrid-memory ingest --path {quote(os.path.realpath(path))}` takes it in"
-    reason = "it is not below any folder that was ingested"
-    return _not_in(path, None, Verdict("not ingested", reason, way_out))
+        raise QueryError(f"{path} is a folder that was not ingested; {command} ingests it")
+    way_out = f"`hybrid-memory ingest --path {quote(os.path.realpath(path))}` ingests it"
+    reason = "it is not in any ingested folder"
+    return _answer_if_missing(path, None, Verdict("not ingested", reason, way_out))
 
 
 def _file_of(
@@ -323,11 +328,11 @@ def _file_of(
         if refused:
             reason += f", and it would be refused: {refused[1]}"
             way_out = None
-    return _not_in(path, doc_id, Verdict(left_out.rule, reason, way_out))
+    return _answer_if_missing(path, doc_id, Verdict(left_out.rule, reason, way_out))
 
 
 def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
-    """Return the first folder on the way to the file, or the file itself, that a rule leaves out."""
+    """The first folder on the way to the file, or the file itself, that a rule leaves out."""
     wanted = source.walk().wanted
     path = source.path
     for name in names:
@@ -347,7 +352,7 @@ def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
         return None
     if not os.path.isfile(path):
         return Missing(path, source, SPECIAL, REASONS[SPECIAL])
-    with suppress(OSError, BadFileError):  # then it is refused, see `of_file`
+    with suppress(OSError, BadFileError):  # in that case `of_file` reports a refusal
         rule = wanted.refusal_of_session(path)
         if rule:
             return Missing(path, source, rule, REASONS[rule])
@@ -355,7 +360,7 @@ def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
 
 
 def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
-    """Return the source's globs that do not leave out this path."""
+    """The source's globs that do not exclude this path."""
     name = os.path.basename(path)
     return tuple(
         glob
@@ -366,20 +371,20 @@ def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
 
 def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
     path, source, rule, _ = file
-    again = f"`{source.command()}` takes it in"
+    again = f"`{source.command()}` ingests it"
     if rule in (HIDDEN, TEMPLATES, *SKIPPED_FOLDERS):
         name = default_collection(path, False, source.patterns)
-        return f"`{source._replace(path=path, collection=name).command()}` takes in the folder"
+        return f"`{source._replace(path=path, collection=name).command()}` ingests the folder"
     if rule == PATTERN:
         ending = os.path.splitext(path)[1]
         pattern = f"*{escape(ending)}" if ending else escape(os.path.basename(path))
-        return f"`{source._replace(patterns=(*source.patterns, pattern)).command()}` takes it in"
+        return f"`{source._replace(patterns=(*source.patterns, pattern)).command()}` ingests it"
     if rule == EXCLUDED:
-        return f"`{source._replace(exclude=_other_excludes(source, path)).command()}` takes it in"
+        return f"`{source._replace(exclude=_other_excludes(source, path)).command()}` ingests it"
     if rule == LINK:
         return f"`{source._replace(follow_symlinks=True).command()}` follows links"
     if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE):
-        return f"`hybrid-memory ingest --path {quote(path)}` takes it in"
+        return f"`hybrid-memory ingest --path {quote(path)}` ingests it"
     if rule == SPECIAL:
         return None
     if rule == TAKEN:
@@ -387,14 +392,14 @@ def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
         if owner and owner.path:
             command = f"hybrid-memory ingest --path {quote(path)} --collection NAME"
             return f"`{command}` gives it another id"
-        return f"`hybrid-memory delete --doc-id {quote(doc_id)}` makes room; then {again}"
+        return f"`hybrid-memory delete --doc-id {quote(doc_id)}` frees the id; then {again}"
     if rule == "size":
         setting = f"HYBRID_MEMORY_MAX_FILE_BYTES={os.path.getsize(path)}"
-        return f"`{setting} {source.command()}` takes it in"
+        return f"`{setting} {source.command()}` ingests it"
     return FIRST_STEPS.get(rule, "") + again
 
 
-def _not_in(path: str, doc_id: str | None, verdict: Verdict) -> dict[str, Any]:
+def _answer_if_missing(path: str, doc_id: str | None, verdict: Verdict) -> dict[str, Any]:
     return {
         "path": path,
         "doc_id": doc_id,
@@ -406,7 +411,7 @@ def _not_in(path: str, doc_id: str | None, verdict: Verdict) -> dict[str, Any]:
 
 
 def _document(store: HybridStore, doc_id: str) -> dict[str, Any]:
-    """Return the answer for a document that is in."""
+    """The answer for a document in the store."""
     document = store.storage.documents.get(doc_id)
     row = store.storage.catalog.entry(doc_id)
     path = row["path"]
@@ -438,8 +443,8 @@ def _source_of(store: HybridStore, path: str, collection: str | None) -> Source 
 
 
 def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> Verdict | None:
-    """Return why a document is not what its file is now, or why that cannot be told. Reads the
-    file, as its size and time may be the same with another text.
+    """Explain why a document differs from its file, or why this is unknown. Reads the file, because
+    a changed text may have the same size and time.
     """
     path = str(document.path)
     again = f"`{source.command()}`"
@@ -449,11 +454,11 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
     except (FileNotFoundError, NotADirectoryError) as error:
         if not os.path.isdir(source.path):
             again = f"`hybrid-memory delete --path {quote(source.path)}`"
-        way_out = "kept, as --keep-missing asks" if source.keep_missing else f"{again} removes it"
+        way_out = "kept because of --keep-missing" if source.keep_missing else f"{again} removes it"
         return Verdict("gone", f"its file: {error.strerror}", way_out)
     except (OSError, BadFileError) as error:
         problem = getattr(error, "strerror", None) or error
-        reason = f"its file cannot be read, so that it may have changed: {problem}"
+        reason = f"its file cannot be read, so it may have changed: {problem}"
         return Verdict(UNREADABLE, reason, f"{FIRST_STEPS[UNREADABLE]}{again} reads it again")
     if not is_current:
         reason = "its file has changed since it was read"
@@ -467,16 +472,16 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
 
 
 def _remark(store: HybridStore, row: dict[str, Any], document: StoredDocument | None) -> Verdict:
-    """Return what should be known of a document that is current."""
+    """A remark about a document that is current."""
     if not row["chunks"]:
         return Verdict("empty", "it has no text, so no search finds it")
     if row["path"]:
         if document and os.path.getsize(row["path"]) > document.size:
-            return Verdict(reason="its file has grown, too little to be read again yet")
+            return Verdict(reason="its file has grown, but too little to be read again yet")
         return _warning(store, row["path"])
     host = row.get("host")
     if host:
-        reason = f"its file is on another host; whether that has changed, only {host} can tell"
+        reason = f"its file is on another host; only {host} can check whether it has changed"
         return Verdict(reason=reason)
     text = store.storage.catalog.document(row["doc_id"]).content or ""
     for reason in parse(text, {}).warnings:
@@ -485,14 +490,14 @@ def _remark(store: HybridStore, row: dict[str, Any], document: StoredDocument | 
 
 
 def _warning(store: HybridStore, path: str) -> Verdict:
-    """Return what an ingest warns of when it reads this file."""
+    """The first warning of an ingest that reads this file."""
     for reason, rule in warnings_of(store, path):
         return Verdict(rule, reason)
     return Verdict()
 
 
 def warnings_of(store: HybridStore, path: str) -> list[tuple[str, str]]:
-    """Return what an ingest warns of when it reads this file, each with its kind."""
+    """The warnings of an ingest that reads this file, each with its kind."""
     max_bytes = store.config["max_file_bytes"]
     with (
         suppress(OSError, BadFileError),
@@ -504,33 +509,32 @@ def warnings_of(store: HybridStore, path: str) -> list[tuple[str, str]]:
 
 @retry_once
 def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
-    """Return the place of the document's best passage among the results of a hybrid search without
-    filters.
+    """The rank of the document's best passage in a hybrid search without filters.
 
-    `rank` counts from 1 among the results that a search with the configured settings gives if only
-    its limit is raised to DEPTH, or, where a setting leaves the document out, among those of a
-    search without it. It is None beyond DEPTH, as `keyword_rank` and `vector_rank` are, its best in
-    each leg. `is_shown` says whether the search itself gives it; `left_out_by` is the setting that
-    leaves it out. `before` has the best of what outranks it. `has` and `lacks` are words of the
-    query, folded, and mean the whole document.
+    `rank` counts from 1 in a search with the configured settings, but with the limit DEPTH. If a
+    setting leaves the document out, it counts in a search without that setting. It is None beyond
+    DEPTH, as are `keyword_rank` and `vector_rank`, the document's best ranks by keyword and by
+    meaning. `is_shown`: the search itself returns the document; `left_out_by` is the setting that
+    leaves it out. `before` has the best results above it. `has` and `lacks` are folded words of the
+    query that the whole document has or lacks.
     """
     usual = request_of({}, store.config)
     plan = store.plan(query, usual)
     answer = store.answer(query, usual._replace(limit=DEPTH, explain=True))
     place = _place(answer.results, doc_id)
     left_out_by = None
-    if place is None:  # a setting may leave it out
+    if place is None:  # perhaps because of a setting
         everything = usual._replace(
             limit=DEPTH, explain=True, min_score=0.0, min_confidence=0.0, per_doc=None
         )
         answer = store.answer(query, everything)
         place = _place(answer.results, doc_id)
         if place:
-            left_out_by = _bar(usual, answer.results[place - 1])
+            left_out_by = _setting_that_excludes(usual, answer.results[place - 1])
     elif place > usual.limit:
         left_out_by = "limit"
     results = answer.results
-    passages = [result for result in results if _is_of(result, doc_id)]
+    passages = [result for result in results if _is_passage_of(result, doc_id)]
     best: Mapping[str, Any] = results[place - 1] if place else {}
     before = results[: place - 1] if place else results
     parsed = plan.query
@@ -548,7 +552,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
         "newer": best.get("newer"),
         "is_shown": place is not None and left_out_by is None,
         "left_out_by": left_out_by,
-        "before": [_described(number, result) for number, result in enumerate(before[:BEFORE], 1)],
+        "before": [_as_entry(number, result) for number, result in enumerate(before[:BEFORE], 1)],
         "has": [word for word in words if word in words_of_document],
         "lacks": [word for word in words if word not in words_of_document],
         "plan": plan.to_json(),
@@ -559,20 +563,20 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
 
 def _place(results: Sequence[Mapping[str, Any]], doc_id: str) -> int | None:
     for number, result in enumerate(results, 1):
-        if _is_of(result, doc_id):
+        if _is_passage_of(result, doc_id):
             return number
     return None
 
 
-def _is_of(result: Mapping[str, Any], doc_id: str) -> bool:
-    """Return whether it is a passage of the document, or of another one with the same text."""
+def _is_passage_of(result: Mapping[str, Any], doc_id: str) -> bool:
+    """Whether the result is a passage of the document, or of another document with the same text."""
     if result["doc_id"] == doc_id:
         return True
     return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
 
 
-def _bar(usual: Request, best: Mapping[str, Any]) -> str:
-    """Return the setting that the best passage of a document does not pass."""
+def _setting_that_excludes(usual: Request, best: Mapping[str, Any]) -> str:
+    """The setting that leaves out the document's best passage."""
     if best["score"] < usual.min_score:
         return "min_score"
     if best["confidence"] < usual.min_confidence:
@@ -585,7 +589,7 @@ def _best_rank(results: Sequence[Mapping[str, Any]], leg: str) -> int | None:
     return min((rank for rank in ranks if rank), default=None)
 
 
-def _described(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
+def _as_entry(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
     explained = result["explain"]
     return {
         "rank": number,
@@ -598,7 +602,7 @@ def _described(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
-    """Return the words of the query that a passage of the document has."""
+    """The words of the query that the document's passages have."""
     with store.storage.snapshot():
         ids = store.storage.chunks.at(doc_id, 0, NO_END)
         coverages = store.storage.keyword().coverage(query, ids).values()
@@ -606,12 +610,12 @@ def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
 
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:
-    """Print what `why` answers as one line, and the rank in a search."""
+    """Print the answer of `why` in one line, and the rank in a search."""
     if answer["in_memory"]:
-        state = "in and current" if answer["current"] else "in, but not current"
+        state = "in the store and current" if answer["current"] else "in the store, but not current"
         parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
     else:
-        parts = [f"{answer['path']}: not in: {answer['rule']}"]
+        parts = [f"{answer['path']}: not in the store: {answer['rule']}"]
     parts += [part for part in (answer["reason"], answer["way_out"]) if part]
     print(harmless("; ".join(parts)), file=stream)
     if "search" in answer:
@@ -644,10 +648,8 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
     if rank["newer"]:
         print(f"  revised by {harmless(rank['newer'])}", file=stream)
     if rank["left_out_by"]:
-        print(
-            f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
-        )
-    print(f"  plan: {harmless(_planned(rank['plan']))}", file=stream)
+        print(f"  searches leave it out because of the setting {rank['left_out_by']}", file=stream)
+    print(f"  plan: {harmless(_plan_line(rank['plan']))}", file=stream)
     written = spellings(rank["query"])
     for verb in ("has", "lacks"):
         words = harmless(", ".join(written.get(word.lower(), word) for word in rank[verb]))
@@ -660,8 +662,8 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
 
 
-def _planned(plan: dict[str, Any]) -> str:
-    """Describe the plan of a search in a line; the words follow in lines of their own."""
+def _plan_line(plan: dict[str, Any]) -> str:
+    """Describe the plan of a search in one line; the words are printed on separate lines."""
     parts = [f"mode {plan['mode']}", f"{plan['limit']} results"]
     if plan["phrases"]:
         parts.append(f"phrases {', '.join(plan['phrases'])}")

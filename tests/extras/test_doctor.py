@@ -86,8 +86,8 @@ def test_files_that_changed_or_are_gone_are_counted_with_the_command(
     texts = [finding.text for finding in examine(filled) if finding.ok is False]
     ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental`"
     assert texts == [
-        f"1 note of {tmp_path / 'memory'} is out of date; {ingest} reads what has changed",
-        f"1 note of {tmp_path / 'memory'} no longer has a file; {ingest} removes what has no file",
+        f"1 note of {tmp_path / 'memory'} is out of date; {ingest} reads changed files",
+        f"1 note of {tmp_path / 'memory'} no longer has a file; {ingest} removes notes without a file",
     ]
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}
@@ -133,8 +133,8 @@ def test_what_is_kept_without_a_file_is_no_problem(store: HybridStore, tmp_path:
     (folder / "a.md").unlink()
     assert "sources" not in problems(store)
     told = [finding.text for finding in examine(store) if finding.check == "sources"]
-    assert f"1 note of {folder} no longer has a file, and is kept, as --keep-missing asks" in told
-    assert explain(store, "memory/a.md")["way_out"] == "kept, as --keep-missing asks"
+    assert f"1 note of {folder} no longer has a file; kept because of --keep-missing" in told
+    assert explain(store, "memory/a.md")["way_out"] == "kept because of --keep-missing"
 
 
 def test_file_that_was_never_read_is_a_problem_until_it_is_in(
@@ -142,10 +142,10 @@ def test_file_that_was_never_read_is_a_problem_until_it_is_in(
 ) -> None:
     (tmp_path / "memory/new.md").write_text("kettle")
     ingest = (
-        f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` takes in what is new"
+        f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` ingests new files"
     )
     assert problems(filled) == {
-        "sources": f"1 file of {tmp_path / 'memory'} is not in yet: new.md; {ingest}"
+        "sources": f"1 file of {tmp_path / 'memory'} is not in the store yet: new.md; {ingest}"
     }
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}
@@ -161,7 +161,7 @@ def test_what_the_rules_leave_out_is_summed_up_and_no_problem(
     [found] = [finding for finding in examine(filled) if finding.check == "left out"]
     rules = "1 hidden (.git), 4 pattern (1.txt, 2.txt, 3.txt, …), 1 node_modules (node_modules), 1 symbolic link (link.md)"
     assert found == Finding(
-        "left out", True, f"{rules}; `hybrid-memory why NOTE` tells the way out of each"
+        "left out", True, f"{rules}; `hybrid-memory why NOTE` prints the way out for each"
     )
     assert problems(filled) == {}
 
@@ -187,7 +187,7 @@ def test_files_of_other_formats_are_named_with_the_command_that_takes_them_in(
     assert found == Finding(
         "formats",
         True,
-        f"no pattern of {tmp_path / 'memory'} takes 1 .ORG, 1 .org, 1 .pdf; `{command}` would",
+        f"no pattern of {tmp_path / 'memory'} matches 1 .ORG, 1 .org, 1 .pdf; `{command}` matches them",
     )
 
 
@@ -198,7 +198,7 @@ def test_file_that_an_ingest_refuses_is_a_problem_and_is_not_called_new(
     (tmp_path / "memory/big.md").write_bytes(b"x" * 100)
     filled.config["max_file_bytes"] = 99
     assert problems(filled) == {
-        "left out": "1 size (big.md), 1 encoding (bin.md); `hybrid-memory why NOTE` tells the way out of each"
+        "left out": "1 size (big.md), 1 encoding (bin.md); `hybrid-memory why NOTE` prints the way out for each"
     }
 
 
@@ -207,7 +207,7 @@ def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(
 ) -> None:
     (tmp_path / "memory").rename(tmp_path / "moved")
     assert (
-        f"`hybrid-memory delete --path {tmp_path}/memory` removes what has no file"
+        f"`hybrid-memory delete --path {tmp_path}/memory` removes notes without a file"
         in problems(filled)["sources"]
     )
 
@@ -386,7 +386,7 @@ def test_a_text_replaced_under_the_same_size_and_time_is_found_by_a_thorough_loo
     assert "none has changed its size or time" in finding.text
     command = f"hybrid-memory ingest --path {tmp_path / 'memory'}"
     assert problems(filled, thorough=True) == {
-        "sources": f"1 note of {tmp_path / 'memory'} has another text now, "
+        "sources": f"1 note of {tmp_path / 'memory'} has changed, "
         f"with the same size and time; `{command}` reads every file"
     }
     Ingest(filled).run([str(tmp_path / "memory")])  # what the command does

@@ -113,7 +113,7 @@ def test_transcripts_that_name_no_folder_are_left_out_counted_and_named(
     why = json.loads(run("why", str(folder / "nowhere.jsonl")).stdout)
     assert (why["rule"], why["way_out"]) == (
         "unknown workspace",
-        f"`hybrid-memory ingest --path {folder / 'nowhere.jsonl'}` takes it in",
+        f"`hybrid-memory ingest --path {folder / 'nowhere.jsonl'}` ingests it",
     )
     answer(run("ingest", "--path", str(folder / "nowhere.jsonl")))  # which is a choice
     assert said(run) == {"walnut", "pistachio"}

@@ -43,7 +43,7 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
     [
         (".obsidian/h.md", "hidden", "memory/.obsidian: folders whose name begins with a dot"),
         (".obsidian", "hidden", "folders whose name begins with a dot"),
-        ("d/node_modules/n.md", "node_modules", "d/node_modules: folders of this name"),
+        ("d/node_modules/n.md", "node_modules", "d/node_modules: folders with this name"),
         ("drafts/e.md", "excluded", "--exclude drafts leaves it out"),
         ("t.txt", "pattern", "no pattern of the folder matches"),
         ("link.md", "symbolic link", "memory/link.md is a symbolic link"),
@@ -51,9 +51,9 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
         ("pipe.md", "special", "only regular files"),
         ("bin.md", "encoding", "binary: it contains NUL bytes"),
         ("big.md", "size", "101 bytes, over max_file_bytes (100)"),
-        ("taken.md", "id taken", "a text that was put in by `store`"),
+        ("taken.md", "id taken", "a text added by `store`"),
         ("new.md", "new", "it has not been read yet"),
-        ("../outside/o.md", "not ingested", "not below any folder that was ingested"),
+        ("../outside/o.md", "not ingested", "not in any ingested folder"),
     ],
 )
 def test_note_that_is_not_in_is_told_with_its_rule(
@@ -185,13 +185,13 @@ def test_a_terminal_shows_one_line_and_the_status_tells(
 ) -> None:
     run("ingest", "--path", str(folder))
     assert run("why", "pi.md").returncode == 0
-    assert "memory/pi.md: in and current: 1 passage, 1 pending, read " in in_terminal(
+    assert "memory/pi.md: in the store and current: 1 passage, 1 pending, read " in in_terminal(
         environ, "why", "pi.md"
     )
     (folder / "n.txt").write_text("x")
     assert run("why", str(folder / "n.txt")).returncode == 1
     seen = in_terminal(environ, "why", str(folder / "n.txt"))
-    assert "n.txt: not in: pattern; no pattern" in seen and len(seen.splitlines()) == 1
+    assert "n.txt: not in the store: pattern; no pattern" in seen and len(seen.splitlines()) == 1
 
 
 @pytest.mark.parametrize("order", [("w", "w/memory"), ("w/memory", "w")])
@@ -282,5 +282,5 @@ def test_a_file_that_cannot_be_read_is_not_said_to_be_current(
     found = explain(store, "memory/a.md")
     assert (found["in_memory"], found["current"], found["rule"]) == (True, False, "unreadable")
     assert (
-        found["reason"] == "its file cannot be read, so that it may have changed: Permission denied"
+        found["reason"] == "its file cannot be read, so it may have changed: Permission denied"
     )
