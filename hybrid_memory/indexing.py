@@ -1,9 +1,8 @@
-"""What is written to a store beside what an ingest writes: one document, a deletion, the embeddings
-of what is pending.
+"""Writing to a store apart from an ingest: single documents, deletions, and pending embeddings.
 
-Where another model made the store's embeddings, a second set grows beside them. They answer until
-that set is complete and takes their place in one transaction. A run that is killed, or loses its
-server, leaves the set for the next run to go on with.
+If another model made the store's embeddings, a second set is built beside them. The old embeddings
+are used until the new set is complete and replaces them in one transaction. If a run is killed or
+loses its server, the next run continues the set.
 """
 
 import json
@@ -25,15 +24,15 @@ from .storage.source import Source, StoredDocument, is_in, real_path
 from .text.dates import document_date
 
 BATCH = 128  # chunks embedded between two commits
-SMALL_BATCH = 16  # the same where time is short
+SMALL_BATCH = 16  # the same with a time limit
 NEWEST = 2**63 - 1  # above every chunks.id
 
 
 class Embedded(NamedTuple):
-    """How many chunks got an embedding, and what went wrong, each problem once.
+    """The number of chunks that got an embedding, and the problems, without duplicates.
 
-    `fits` is False if the embedder's vectors turned out not to fit the store's. `notes` tell what
-    was done besides.
+    `fits` is False if the embedder's vectors do not fit the store. `notes` report what else was
+    done.
     """
 
     chunks: int
@@ -43,16 +42,16 @@ class Embedded(NamedTuple):
 
 
 class NewVectors(NamedTuple):
-    """What a model gave for texts that the store has no embedding of."""
+    """The vectors from a model for texts without an embedding in the store."""
 
     vectors: Vectors
-    # Content hashes of the texts that the model was asked about and gave no vector for
+    # Content hashes of the texts for which the model returned no vector
     not_embedded: list[bytes]
     problem: str | None
 
 
 class TimeLimit:
-    """So many seconds from now on; None: as long as it takes."""
+    """A limit in seconds from now; None for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._end: float | None = None
@@ -63,7 +62,7 @@ class TimeLimit:
 
     @property
     def left(self) -> float | None:
-        """The seconds that are left, at least 0; None without a limit."""
+        """The remaining seconds, at least 0; None without a limit."""
         if self._end is None:
             return None
         return max(self._end - time.monotonic(), 0.0)
@@ -72,7 +71,7 @@ class TimeLimit:
 def new_vectors(
     storage: Storage, embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None
 ) -> NewVectors:
-    """Ask the model about the texts (by content hash) that the store has no embedding of."""
+    """Embed the texts, by content hash, that have no embedding in the store."""
     known = storage.embeddings.known(texts)
     missing = {
         content_hash: text for content_hash, text in texts.items() if content_hash not in known
@@ -88,7 +87,7 @@ def new_vectors(
 def make_vectors(
     embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None
 ) -> NewVectors:
-    """Ask the model about texts, by content hash."""
+    """Embed texts, by content hash."""
     vectors = embedder.embed_batch(list(texts.values()), seconds=seconds)
     encoded: Vectors = {}
     not_embedded = []
@@ -103,10 +102,10 @@ def make_vectors(
 def accepts(
     storage: Storage, embedder: Embedder, vectors: Vectors, fingerprint: str | None = None
 ) -> bool:
-    """Return whether these vectors of the embedder fit the store, inside a transaction. The first
-    ones give it its identity.
+    """Whether these vectors of the embedder fit the store, inside a transaction. The first vectors
+    define the store's identity.
 
-    `fingerprint` is the embedder's, if it is known; an older store that has none takes it over.
+    `fingerprint` is the embedder's, if it is known; an older store without one adopts it.
     """
     if not vectors:
         return True
@@ -126,14 +125,12 @@ def _identity(embedder: Embedder, vectors: Vectors, fingerprint: str | None) -> 
 
 
 def dims_of(vectors: Vectors) -> int:
-    """Return the dimensions of the first of them."""
+    """The dimensions of the first vector."""
     return len(next(iter(vectors.values()))[0]) // FLOAT_BYTES
 
 
 def mark_unembeddable(storage: Storage, embedder: Embedder, not_embedded: Sequence[bytes]) -> None:
-    """Mark texts that the model gave no vector for, if it is one that never will. Inside a
-    transaction.
-    """
+    """Mark the texts without a vector if this model will never embed them. Inside a transaction."""
     if embedder.is_final and not conflict(storage.embeddings.identity(), embedder):
         storage.embeddings.mark_unembeddable(not_embedded)
 
@@ -144,12 +141,12 @@ def embed_pending(
     progress: Callable[[int], None] = lambda count: None,
     seconds: float | None = None,
 ) -> Embedded:
-    """Embed the chunks that have no embedding, the newest first, in batches that are committed one
-    by one.
+    """Embed the chunks without an embedding, the newest first, in batches that are committed one by
+    one.
 
-    After `seconds`, if given, the rest stays pending; without it, the model is asked whether it is
-    still the one of the store even where nothing is. `progress` is called with the number of
-    chunks of each batch. Nothing happens where the embedder's vectors do not fit the store's.
+    After `seconds`, if given, the rest stays pending. Without it, the model is checked against the
+    store's even if nothing is pending. `progress` is called with the number of chunks of each
+    batch. Does nothing if the embedder's vectors do not fit the store.
     """
     may_ask_again = not embedder.is_final
     if seconds is not None and not storage.embeddings.pending(NEWEST, 1, tried=may_ask_again):
@@ -171,7 +168,7 @@ def embed_pending(
             problems[new.problem] = None
         vectors = {**storage.embeddings.known(texts), **new.vectors}
         if not vectors and may_ask_again:
-            break  # a server that embeds none of so many is down, or has another model
+            break  # a server that embeds no text of a whole batch is down, or has another model
         with storage.transaction():
             if not accepts(storage, embedder, vectors, fingerprint):
                 return Embedded(count, [*problems, MISFIT], fits=False)
@@ -189,13 +186,13 @@ def embed_pending(
 
 
 def is_another_model(storage: Storage, fingerprint: str | None) -> bool:
-    """Return whether the store's embeddings were made by another model of the same name."""
+    """Whether the store's embeddings were made by another model of the same name."""
     theirs = (storage.embeddings.identity() or {}).get("fingerprint")
     return bool(theirs and fingerprint and theirs != fingerprint)
 
 
 PROBE = {b"": "probe"}
-# Of all chunks: a set that lacks fewer, because the model refuses their texts, counts as complete
+# Share of all chunks whose texts the model may refuse; with more, a set is not complete
 MOST_REFUSED = 0.01
 
 OnTotal = Callable[[int], Callable[[int], None]]
@@ -210,12 +207,12 @@ def embed(
     seconds: float | None = None,
     anew: bool = False,
 ) -> Embedded:
-    """Embed what has no embedding; if `wanted` is not what made the store's embeddings, or if
-    `anew`, then all by `wanted`.
+    """Embed the chunks without an embedding; if `wanted` differs from the model of the store's
+    embeddings, or with `anew`, embed all chunks by `wanted`.
 
-    `fitting` gives the embedder that made the store's, for chunks that are new while these answer.
-    `on_total` gets the number of chunks that are to be embedded, and gives what is called with the
-    size of each batch. After `seconds` the rest is left.
+    `fitting` returns the embedder that made the store's embeddings, for new chunks as long as these
+    are used. `on_total` is called with the number of chunks to embed, and returns a function that
+    is called with the size of each batch. After `seconds`, the rest is left.
     """
     embeddings = storage.embeddings
     limit = TimeLimit(seconds)
@@ -294,18 +291,18 @@ def change_over(
             progress(len(batch))
         if len(refused) > MOST_REFUSED * storage.chunks.count():
             return _unfinished(storage, following, count, problems)
-    note = f"all chunks have embeddings by {name_of(following)} now"
+    note = f"all chunks now have embeddings by {name_of(following)}"
     return Embedded(count, list(problems), notes=(note,))
 
 
 def _answers(embedder: Embedder, limit: TimeLimit) -> bool:
-    """Return whether the server embeds a text that no model refuses."""
+    """Whether the server embeds a text that no model refuses."""
     return bool(make_vectors(embedder, PROBE, limit.left).vectors)
 
 
 def building(storage: Storage) -> dict[str, Any] | None:
-    """Return what `stats` tells of a set of embeddings that is not complete: the model, and how
-    many chunks it has, of how many.
+    """The unfinished set of embeddings for `stats`: the model, and the number of chunks that have
+    an embedding, and of all.
     """
     following = storage.embeddings.spare.next_identity()
     if following is None:
@@ -321,9 +318,7 @@ def building(storage: Storage) -> dict[str, Any] | None:
 def _following(
     storage: Storage, embedder: Embedder, limit: TimeLimit, *, anew: bool
 ) -> Identity | None:
-    """Return the identity of the set that this embedder goes on with, or begins; None if it gives
-    no vector.
-    """
+    """The identity of the set that this embedder continues or begins; None if it returns no vector."""
     probe = make_vectors(embedder, PROBE, limit.left)
     if not probe.vectors:
         return None
@@ -333,7 +328,9 @@ def _following(
         if known and _model(known) == identity:
             return known
         if anew:
-            identity["anew"] = time.time()  # or what left the store before would count as made
+            identity["anew"] = (
+                time.time()
+            )  # otherwise embeddings of deleted texts would count as done
         storage.embeddings.spare.begin_next(identity)
     return identity
 
@@ -357,7 +354,7 @@ def _taken_over(storage: Storage, following: Identity, refused: set[bytes]) -> b
 
 
 def _is_complete(storage: Storage, following: Identity, refused: set[bytes]) -> bool:
-    count = -1 if refused else 1  # all that lack an embedding, or the first one
+    count = -1 if refused else 1  # all chunks without an embedding, or only the first
     lacking = storage.embeddings.spare.lacking(following, NEWEST, count)
     return all(chunk.content_hash in refused for chunk in lacking)
 
@@ -368,15 +365,15 @@ def _unfinished(
     state = building(storage) or {"done": 0, "of": 0}
     told = Message(
         f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; "
-        "the embeddings that were there answer until all have",
-        WayOut("update", "update", "goes on"),
+        "searches use the old embeddings until all have",
+        WayOut("update", "update", "continues"),
         ", and ",
     )
     return Embedded(count, [*problems, told], fits=False)
 
 
 class StoredText(NamedTuple):
-    """A text that was stored without a file, and the metadata that were given with it."""
+    """A text that was stored without a file, and the metadata given with it."""
 
     content: str
     metadata: Mapping[str, Any]
@@ -387,7 +384,7 @@ class OvertakenError(Exception):
 
 
 def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
-    """Return the text of this id; None if there is none, or if it is a file's document."""
+    """The text with this id; None if there is none, or if the document has a file."""
     # A refresh that finds no change needs no parser.
     from .documents.front_matter import front_matter
 
@@ -405,7 +402,7 @@ def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
 def revised(
     document: Document, before: StoredText | None, *, append: bool, keeps_metadata: bool
 ) -> Document:
-    """Return what is to be stored of a document that perhaps is there already."""
+    """Combine a document with the text stored before it, if any."""
     if before is None:
         return document
     if keeps_metadata:
@@ -424,12 +421,12 @@ def put_document(
     follows: StoredText | None = None,
 ) -> list[str]:
     """Write a document with its embeddings, which are computed before the write lock is taken.
-    Gives what went wrong.
+    Returns the problems.
 
-    `source` is the file that it came from, which is remembered; else the document replaces the text
-    that it `follows`. Raises OvertakenError if another text is there, SourceError for the id of
-    another file's document, which would no longer be searched, and for a file that is in the store
-    already, with another id or as part of a folder.
+    `source` is the document's file, which is remembered as a source; without it, the document
+    replaces the text that it `follows`. Raises OvertakenError if another text is stored by now, and
+    SourceError for the id of another file's document, which could no longer be found, or for a file
+    that is already in the store, with another id or as part of a folder.
     """
     new = NewVectors({}, [], None)
     fingerprint = None
@@ -461,8 +458,8 @@ def put_document(
 
 
 def put_again(storage: Storage, prepared: Prepared, *, follows: StoredText) -> None:
-    """Write a text without a file that is only read and cut anew, with the embeddings that are
-    known of its chunks. It is as old as before.
+    """Store a text without a file that was only parsed and cut again, with the known embeddings of
+    its chunks. Its time of storing does not change.
 
     Raises OvertakenError if another process has changed or removed the text meanwhile.
     """
@@ -477,9 +474,9 @@ def put_again(storage: Storage, prepared: Prepared, *, follows: StoredText) -> N
 
 
 def _stored_before(storage: Storage, prepared: Prepared) -> str:
-    """Return the day on which a text that says no date was stored.
+    """The day on which a text without a date in it was stored.
 
-    Its date so far is that day, unless a key gave it that counts no longer.
+    This is the date that it has, unless that came from a key that no longer counts.
     """
     row = prepared.row
     known = storage.documents.several([row["doc_id"]])[row["doc_id"]]
@@ -493,8 +490,8 @@ def _stored_before(storage: Storage, prepared: Prepared) -> str:
 
 
 def _stored_on(storage: Storage, row: Mapping[str, Any]) -> str:
-    """Return the day on which a text that has no file was stored as it is: today, or the day that
-    it has already.
+    """The day on which this text without a file was stored unchanged: today, or the day it has
+    already.
     """
     if storage.catalog.by_id(row["doc_id"]):
         before = storage.catalog.document(row["doc_id"])
@@ -504,8 +501,8 @@ def _stored_on(storage: Storage, row: Mapping[str, Any]) -> str:
 
 
 def _make_room(storage: Storage, doc_id: str, source: Source | None) -> None:
-    """Forget the file that the document of this id came from until now. Raises SourceError if the
-    document must stay.
+    """Forget the file that this id's document came from. Raises SourceError if the document must
+    stay.
     """
     known = storage.documents.get(doc_id)
     owner = None
@@ -517,39 +514,39 @@ def _make_room(storage: Storage, doc_id: str, source: Source | None) -> None:
                 delete = f"`hybrid-memory delete --doc-id {quote(other.doc_id)}`"
                 current = "`hybrid-memory update` keeps it current"
                 raise SourceError(
-                    f"{source.path} is in the memory as {other.doc_id!r}; {current}, and {delete} frees it"
+                    f"{source.path} is in the memory as {other.doc_id!r}; {current}, and {delete} removes it"
                 )
     if known and known.path and not (source and owner):
         raise SourceError(
-            f"{doc_id!r} is the document of {known.path}; write to that file, or give the text another id"
+            f"{doc_id!r} is the document of {known.path}; write to that file, or use another id"
         )
     if owner:
         storage.sources.forget(owner)
 
 
 class Deleted(NamedTuple):
-    """What was deleted. `coming_back` is a file that still exists, so that the next ingest of its
-    folder takes it in again.
+    """The numbers of deleted documents and chunks. `coming_back` is a file that still exists, so
+    the next ingest of its folder will add it again.
     """
 
     documents: int
     chunks: int
     coming_back: str | None = None
-    sources: int = 0  # that are not looked at any more
+    sources: int = 0  # that an ingest no longer reads
 
     @property
     def warning(self) -> str | None:
-        """What the user should know, in a line."""
+        """A warning for the user, in one line."""
         if self.coming_back is None:
             return None
         return (
-            f"{self.coming_back} is still there, and the next ingest of its folder takes it in again "
+            f"{self.coming_back} still exists, and the next ingest of its folder adds it again "
             "unless you --exclude it"
         )
 
 
 def delete_document(storage: Storage, doc_id: str) -> Deleted:
-    """Remove a document. Nothing happens if there is none of this id."""
+    """Remove a document. Does nothing if no document has this id."""
     with storage.transaction():
         document = storage.documents.get(doc_id)
         if document is None:
@@ -561,7 +558,7 @@ def delete_document(storage: Storage, doc_id: str) -> Deleted:
 
 
 def _files_of(storage: Storage, doc_id: str, path: str) -> list[Source]:
-    """Return the single files among the sources whose document has this id and path."""
+    """The sources that are a single file whose document has this id and path."""
     return [
         source
         for source in storage.sources.all(path=path)
@@ -577,8 +574,7 @@ def delete_collection(storage: Storage, collection: str) -> Deleted:
 
 
 def delete_path(storage: Storage, path: str) -> Deleted:
-    """Remove all documents that came from this file or from below this folder, even if it no longer
-    exists.
+    """Remove all documents that came from this file or folder, even if it no longer exists.
 
     Raises SourceError for an empty path.
     """

@@ -1,5 +1,5 @@
-"""HybridStore, the facade: which parts do the work, and in which order. How text is cut, matched or
-embedded is elsewhere.
+"""HybridStore, the facade: it decides which parts do the work, and in which order. Chunking,
+matching and embedding are elsewhere.
 """
 
 import os
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 DEFAULT_DB = "hybrid_search.db"
-SAMPLED = 20  # documents, and lines of each, whose language decides which built-in model a store begins with
+# Documents, and lines of each, whose language decides which built-in model a store begins with
+SAMPLED = 20
 
 
 def retry_once(
     read: "Callable[Concatenate[HybridStore, P], R]",
 ) -> "Callable[Concatenate[HybridStore, P], R]":
-    """Decorate a method that only reads: where the connection to a database server is lost meanwhile,
-    it is run once more on a new one.
+    """Decorate a method that only reads: if the connection to a database server is lost, run it
+    once more on a new connection.
     """
 
     @wraps(read)
     def run(store: "HybridStore", /, *args: "P.args", **options: "P.kwargs") -> "R":
         try:
-            with (
-                store.storage.guarded()
-            ):  # one thread at a time, and with errors that name a way out
+            # One thread at a time; errors name a way out
+            with store.storage.guarded():
                 return read(store, *args, **options)
         except ConnectionLostError:
             with store.storage.guarded():
@@ -63,20 +63,20 @@ def retry_once(
 class HybridStore:
     """Documents as chunks in one store, searched by keyword and by meaning. A context manager.
 
-    Several threads may use a store: their calls take turns. A closed one raises StoreError.
+    Several threads may use a store: their calls take turns. Methods of a closed store raise
+    StoreError.
 
     `db_path` is a SQLite file, ":memory:", or an address of PostgreSQL,
     postgresql://USER@HOST/DATABASE. `config` has the keys of config.json; neither that file nor the
-    environment is read. `embedder` is anything with the methods of
-    `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the config names. `warnings`
-    collects what went wrong without stopping the work, and how operators in queries were read, a
-    line each. `on_wait` is called with a line when another process keeps this one from writing for
-    longer than a second.
+    environment is read. `embedder` is an object with the methods of
+    `hybrid_memory.embedder.MinimalEmbedder`; by default, the config decides. `warnings` collects
+    problems that did not stop the work, and how operators in queries were read, one line each.
+    `on_wait` is called with a line if another process blocks writing for more than a second.
 
     With `read_only`, nothing is written, and a database of an older version is refused, because it
     would be upgraded.
 
-    Raises ConfigError for a bad config, StoreError for a database that cannot be opened.
+    Raises ConfigError for an invalid config, StoreError for a database that cannot be opened.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class HybridStore:
         self.warnings: list[str] = []
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
-        # Text of what is about to be taken in: its language decides on a store's first embedder
+        # Text about to be ingested: its language decides which embedder a new store begins with
         self.incoming_text = ""
         self.storage: Storage
         if scheme:
@@ -116,7 +116,7 @@ class HybridStore:
             self.path = self.storage.path  # without a password
         elif self.config["space"] != configuration.DEFAULTS["space"]:
             raise ConfigError(
-                f"a SQLite file has no spaces, so {self.config['space']!r} is none; "
+                f"SQLite files do not support --space ({self.config['space']!r}); "
                 "name another file with --db"
             )
         else:
@@ -139,8 +139,8 @@ class HybridStore:
 
     @cached_property
     def embedder(self) -> "Embedder | None":
-        """Return the model that the settings choose: the store's embeddings are its, or will be after a
-        change-over. None with the provider "none".
+        """The model that the settings choose: it made the store's embeddings, or will replace them.
+        None for the provider "none".
         """
         if self._given_embedder is not None:
             return providers.complete(self._given_embedder)
@@ -148,7 +148,7 @@ class HybridStore:
 
     @cached_property
     def reranker(self) -> "Reranker | None":
-        """What reorders the first results of a search; None unless the config names it."""
+        """The model that reorders the first results of a search; None unless the config names one."""
         if self.config["rerank"] == "none":
             return None
         reranker: Reranker = load(RERANKERS[self.config["rerank"]]).configured(self.config)
@@ -156,8 +156,8 @@ class HybridStore:
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
-        """Return a model whose vectors can be compared with those in the store. None if only a remote
-        provider has it and the settings do not name that: no text may go there.
+        """A model whose vectors can be compared with the store's. None if only a remote provider
+        has it and the settings do not name that provider: no text may be sent to it.
         """
         with self.storage.guarded():
             identity = self.storage.embeddings.identity()
@@ -174,8 +174,8 @@ class HybridStore:
 
     @property
     def may_change_over(self) -> bool:
-        """Return whether a better model may take the place of the store's: the built-in one is there
-        only because nobody chose one.
+        """Whether a better model may replace the store's: it is the built-in one, because the user
+        has not chosen a model.
         """
         with self.storage.guarded():
             identity = self.storage.embeddings.identity() or {}
@@ -187,7 +187,7 @@ class HybridStore:
 
     @property
     def advice(self) -> str | None:
-        """Return a line that says what would make searches better; None if there is nothing to say."""
+        """A line of advice for better searches; None if there is none."""
         with self.storage.guarded():
             identity = self.storage.embeddings.identity()
         if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:
@@ -195,7 +195,7 @@ class HybridStore:
         return providers.ADVICE.get(identity["provider"])
 
     def _text_of_notes(self) -> str:
-        """Return what is about to be taken in, or else some text of the newest documents."""
+        """The text about to be ingested, or else some text of the newest documents."""
         if self.incoming_text:
             return self.incoming_text
         _, newest = self.storage.catalog.listing(None, SAMPLED)
@@ -212,7 +212,7 @@ class HybridStore:
         *,
         anew: bool = False,
     ) -> "Embedded":
-        """Embed what has no embedding, or all by another model; see indexing.py."""
+        """Embed the chunks without an embedding, or all chunks by another model; see indexing.py."""
         from .indexing import Embedded, embed
 
         with self.storage.guarded("cannot write"):
@@ -235,12 +235,12 @@ class HybridStore:
         *,
         append: bool = False,
     ) -> int:
-        """Put in a document, in place of the one with this id. Returns the number of its chunks.
+        """Store a document, replacing any with the same id. Returns the number of its chunks.
 
-        `metadata` (JSON values) wins over the text's own front matter. None leaves what the document
-        has; {} takes it away. With `append`, the text becomes a paragraph after the one that is
-        there, and the metadata is added to what is there. Raises SourceError for the id of a file's
-        document.
+        `metadata` (JSON values) takes precedence over the text's front matter. None keeps the
+        document's metadata; {} removes it. With `append`, the text becomes a new paragraph at the
+        end of the document, and the metadata is added to the document's. Raises SourceError for the
+        id of a file's document.
         """
         from .documents.document import Document
         from .indexing import OvertakenError, put_document, revised, stored_text
@@ -266,7 +266,7 @@ class HybridStore:
                 return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":
-        """Cut a text that has no file into chunks; sync/reading.py does it for files."""
+        """Cut a text without a file into chunks; for files, see sync/reading.py."""
         from .documents.document import prepare
 
         return prepare(
@@ -279,17 +279,17 @@ class HybridStore:
     def search(
         self, query: str, limit: int | None = None, mode: str | None = None, **options: Any
     ) -> list[Result]:
-        """Return the best results for the query, best first; scores are 0 to 1.
+        """The best results for the query, best first; scores are 0 to 1.
 
-        `options` are the options of a search and its filters, as docs/python.md lists them:
-        `hybrid_memory.search.request.Request` and `hybrid_memory.storage.filters.Filters` describe
-        them. `filters` may be a whole `Filters`, whose fields the single ones replace. An option
-        that is missing or None has the value of its setting. A `budget` in characters counts the
-        passages.
+        `options` are the options of a search and its filters, as docs/python.md lists them; see
+        `hybrid_memory.search.request.Request` and `hybrid_memory.storage.filters.Filters`.
+        `filters` may be a whole `Filters`; single filters override its fields. An option that is
+        missing or None has the value from the config. `budget` limits the characters of all
+        passages together.
 
-        In the mode "vector" there are no results if the query could not be embedded; `warnings` says
-        why. Raises TypeError for an unknown option or a wrong type, ValueError for a value that no
-        search can have, QueryError for an expression that is not valid.
+        In the mode "vector", there are no results if the query could not be embedded; `warnings`
+        has the reason. Raises TypeError for an unknown option or a wrong type, ValueError for an
+        invalid value, QueryError for an invalid expression.
         """
         filters = options.pop("filters", None)
         if filters is not None:
@@ -299,14 +299,14 @@ class HybridStore:
 
     @retry_once
     def answer(self, query: str, request: Request) -> Answer:
-        """Search, and return the results with the warnings and timings of this search.
+        """Search; the answer has the results, warnings and timings.
 
-        Where a -word leaves nothing, it is searched for as a word.
+        If a -word excludes all results, it is searched for as a word.
         """
         planned = self.plan(query, request)
-        answer = self._searched(planned)
+        answer = self._run_plan(planned)
         if planned.query.leaves_out_words and answer.is_empty:
-            other = self._searched(self.plan(query, request, may_leave_out_words=False))
+            other = self._run_plan(self.plan(query, request, may_leave_out_words=False))
             if not other.is_empty:
                 answer = other
         self._warn(*answer.warnings, *operator_lines(answer.operators))
@@ -318,7 +318,7 @@ class HybridStore:
             self.storage, self.config, query, request, may_leave_out_words=may_leave_out_words
         )
 
-    def _searched(self, planned: Plan) -> Answer:
+    def _run_plan(self, planned: Plan) -> Answer:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
@@ -327,7 +327,7 @@ class HybridStore:
         return answer
 
     def delete(self, doc_id: str) -> int:
-        """Remove a document. Returns the number of its chunks: 0 if there is none of this id."""
+        """Remove a document. Returns the number of its chunks: 0 if no document has this id."""
         from .indexing import delete_document
 
         with self.storage.guarded("cannot write"):
@@ -336,7 +336,7 @@ class HybridStore:
         return deleted.chunks
 
     def reindex(self) -> int:
-        """Build everything anew that derives from the chunks, then compact the file. Returns the
+        """Rebuild everything that is derived from the chunks, then compact the file. Returns the
         number of chunks.
         """
         with self.storage.guarded("cannot write"):
@@ -347,11 +347,11 @@ class HybridStore:
 
     @retry_once
     def stats(self) -> dict[str, Any]:
-        """Return counts, the size of the store in bytes, and the identity of the embeddings (None before
+        """Counts, the size of the store in bytes, and the identity of the embeddings (None before
         the first).
 
-        `building` tells of embeddings by another model that are not complete: `model`, `done`,
-        `of`; else it is None. `reranker` names the one that searches ask, or is None.
+        `building` describes an unfinished set of embeddings by another model, with `model`, `done`
+        and `of`; else it is None. `reranker` is the name of the configured reranker, or None.
         """
         from .indexing import building
 
@@ -366,7 +366,7 @@ class HybridStore:
             }
 
     def _warn(self, *warnings: str | None) -> None:
-        """Keep each warning once."""
+        """Add each warning once."""
         self.warnings += dict.fromkeys(
             warning for warning in warnings if warning and warning not in self.warnings
         )

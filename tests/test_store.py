@@ -608,7 +608,7 @@ def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(
     assert (refresh(filled).files, filled.warnings) == (0, [])
     filled.delete("memory/a.md")
     [warning] = filled.warnings
-    assert warning.startswith(f"{tmp_path}/memory/a.md is still there, and the next ingest")
+    assert warning.startswith(f"{tmp_path}/memory/a.md still exists, and the next ingest")
     assert refresh(filled).files == 1
     (tmp_path / "memory/notes.txt").write_text("kettle")
     Ingest(filled).run([str(tmp_path / "memory/notes.txt")])

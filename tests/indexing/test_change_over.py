@@ -330,7 +330,7 @@ def test_while_another_model_of_the_same_name_is_built_keywords_answer(
         failing.requests_left = 6
         Ingest(store, incremental=True).run([str(folder)])
         assert store.search("gpu")[0]["source"] == "keyword"
-        assert any("another model has the name" in warning for warning in store.warnings)
+        assert any("another model of the same name" in warning for warning in store.warnings)
         failing.requests_left = 10**9
         assert store.embed().fits
         assert store.search("gpu")[0]["source"] == "hybrid"
@@ -383,7 +383,7 @@ def test_a_store_whose_model_nobody_chose_moves_up_once_there_is_a_better_one(
 ) -> None:
     with unchosen() as store:
         report = Ingest(store, incremental=True).run([str(notes({}))])
-        assert report.notes == ["all chunks have embeddings by ollama nomic-embed-text now"]
+        assert report.notes == ["all chunks now have embeddings by ollama nomic-embed-text"]
         assert store.stats()["embeddings"]["provider"] == "ollama"
 
 

@@ -125,7 +125,7 @@ def test_when_the_first_source_is_deleted_the_other_takes_its_files_in(
     for path in ("memory/daily", "memory"):
         answer(run("ingest", "--path", path, "--provider", "none"))
     done = run("delete", "--collection", "daily")
-    assert "next ingest of its folder takes it in again" in done.stderr
+    assert "next ingest of its folder adds it again" in done.stderr
     answer(run("update", "--provider", "none"))
     listed = answer(run("list"))["documents"]
     assert sorted(document["doc_id"] for document in listed) == ["memory/a.md", "memory/daily/1.md"]
