@@ -217,11 +217,11 @@ def embed(
     embeddings = storage.embeddings
     limit = TimeLimit(seconds)
     identity = embeddings.identity()
-    following = embeddings.spare.next_identity()
-    goes_on = following is not None and conflict(following, wanted) is None
+    next_identity = embeddings.spare.next_identity()
+    continues = next_identity is not None and conflict(next_identity, wanted) is None
     first = Embedded(0, [])
-    if identity is None or not (anew or goes_on or conflict(identity, wanted)):
-        if following:  # the settings were changed back
+    if identity is None or not (anew or continues or conflict(identity, wanted)):
+        if next_identity:  # the settings were changed back
             with storage.transaction():
                 embeddings.spare.drop_next()
         first = embed_pending(storage, wanted, on_total(embeddings.count_pending()), seconds)
@@ -241,58 +241,96 @@ def embed(
 def change_over(
     storage: Storage, embedder: Embedder, on_total: OnTotal, limit: TimeLimit, *, anew: bool = False
 ) -> Embedded:
-    """Make all embeddings by this embedder, and then let them take the place of the store's.
+    """Make all embeddings by this embedder, then replace the store's embeddings by them.
 
-    `fits` of the answer says whether they did. Fewer than MOST_REFUSED that the model refuses are
-    pending then.
+    `fits` of the result is true if they were replaced. Chunks that the model refuses, at most
+    MOST_REFUSED of all, are pending then.
     """
-    following = _following(storage, embedder, limit, anew=anew)
-    if following is None:
-        problems_of_probe = [embedder.problem] if embedder.problem else []
-        return Embedded(0, problems_of_probe, fits=False)
-    spare = storage.embeddings.spare
-    count = 0
-    problems: dict[str, None] = {}
-    refused: set[bytes] = set()
-    progress = on_total(spare.count_lacking(following))
-    while not _taken_over(storage, following, refused):
+    identity = _begin_or_continue(storage, embedder, limit, anew=anew)
+    if identity is None:
+        return Embedded(0, [embedder.problem] if embedder.problem else [], fits=False)
+    new_set = _NewSet(storage, embedder, identity, limit)
+    progress = on_total(storage.embeddings.spare.count_lacking(identity))
+    while not _take_over_if_complete(storage, identity, new_set.refused):
+        if not new_set.fill(progress):
+            return new_set.unfinished()
+    note = f"all chunks now have embeddings by {name_of(identity)}"
+    return Embedded(new_set.count, list(new_set.problems), notes=(note,))
+
+
+class _NewSet:
+    """A set of embeddings that is built beside the store's."""
+
+    def __init__(
+        self, storage: Storage, embedder: Embedder, identity: Identity, limit: TimeLimit
+    ) -> None:
+        self.count = 0  # chunks embedded in this run
+        self.problems: dict[str, None] = {}
+        self.refused: set[bytes] = set()  # content hashes of texts that the model refuses
+        self._storage = storage
+        self._embedder = embedder
+        self._identity = identity
+        self._limit = limit
+
+    def fill(self, progress: Callable[[int], None]) -> bool:
+        """Embed the chunks that the set lacks; return whether it may be complete now."""
         before = NEWEST
-        while batch := spare.lacking(following, before, limit.batch_size):
+        spare = self._storage.embeddings.spare
+        while batch := spare.lacking(self._identity, before, self._limit.batch_size):
             before = batch[-1].id
             texts = {
                 chunk.content_hash: chunk.text
                 for chunk in batch
-                if chunk.content_hash not in refused
+                if chunk.content_hash not in self.refused
             }
             if not texts:
                 continue
-            seconds_left = limit.left
-            if seconds_left == 0.0:
-                return _unfinished(storage, following, count, problems)
-            new = make_vectors(embedder, texts, seconds_left)
-            if new.problem:
-                problems[new.problem] = None
-            if new.vectors and dims_of(new.vectors) != following["dims"]:
-                problems[MISFIT] = None
-                return _unfinished(storage, following, count, problems)
-            if not (new.vectors or embedder.is_final or _answers(embedder, limit)):
-                return _unfinished(storage, following, count, problems)
-            vectors = dict(new.vectors)
-            if embedder.is_final:  # it has none for these texts, and never will
-                vectors |= dict.fromkeys(new.not_embedded, (b"", False))
-            else:
-                refused.update(new.not_embedded)
-            with storage.transaction():
-                # Another process may have begun another set, or have finished this one.
-                if spare.next_identity() != following:
-                    return _unfinished(storage, following, count, problems)
-                spare.put(following, vectors)
-            count += sum(chunk.content_hash in new.vectors for chunk in batch)
+            new = self._vectors(texts)
+            if new is None or not self._put(new):
+                return False
+            self.count += sum(chunk.content_hash in new.vectors for chunk in batch)
             progress(len(batch))
-        if len(refused) > MOST_REFUSED * storage.chunks.count():
-            return _unfinished(storage, following, count, problems)
-    note = f"all chunks now have embeddings by {name_of(following)}"
-    return Embedded(count, list(problems), notes=(note,))
+        return len(self.refused) <= MOST_REFUSED * self._storage.chunks.count()
+
+    def _vectors(self, texts: Mapping[bytes, str]) -> NewVectors | None:
+        """Embed texts; None if time is up, the server is down, or the vectors do not fit."""
+        seconds_left = self._limit.left
+        if seconds_left == 0.0:
+            return None
+        new = make_vectors(self._embedder, texts, seconds_left)
+        if new.problem:
+            self.problems[new.problem] = None
+        if new.vectors and dims_of(new.vectors) != self._identity["dims"]:
+            self.problems[MISFIT] = None
+            return None
+        if new.vectors or self._embedder.is_final or _answers(self._embedder, self._limit):
+            return new
+        return None
+
+    def _put(self, new: NewVectors) -> bool:
+        """Store the vectors, unless another process has begun another set or finished this one."""
+        vectors = dict(new.vectors)
+        if self._embedder.is_final:  # it will never embed these texts
+            vectors |= dict.fromkeys(new.not_embedded, (b"", False))
+        else:
+            self.refused.update(new.not_embedded)
+        spare = self._storage.embeddings.spare
+        with self._storage.transaction():
+            if spare.next_identity() != self._identity:
+                return False
+            spare.put(self._identity, vectors)
+        return True
+
+    def unfinished(self) -> Embedded:
+        state = building(self._storage) or {"done": 0, "of": 0}
+        name = name_of(self._identity)
+        message = Message(
+            f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name}; "
+            "searches use the old embeddings until all have one",
+            WayOut("update", "update", "continues"),
+            ", and ",
+        )
+        return Embedded(self.count, [*self.problems, message], fits=False)
 
 
 def _answers(embedder: Embedder, limit: TimeLimit) -> bool:
@@ -304,18 +342,18 @@ def building(storage: Storage) -> dict[str, Any] | None:
     """The unfinished set of embeddings for `stats`: the model, and the number of chunks that have
     an embedding, and of all.
     """
-    following = storage.embeddings.spare.next_identity()
-    if following is None:
+    identity = storage.embeddings.spare.next_identity()
+    if identity is None:
         return None
     total = storage.chunks.count()
     return {
-        "model": name_of(following),
-        "done": total - storage.embeddings.spare.count_lacking(following),
+        "model": name_of(identity),
+        "done": total - storage.embeddings.spare.count_lacking(identity),
         "of": total,
     }
 
 
-def _following(
+def _begin_or_continue(
     storage: Storage, embedder: Embedder, limit: TimeLimit, *, anew: bool
 ) -> Identity | None:
     """The identity of the set that this embedder continues or begins; None if it returns no vector."""
@@ -339,37 +377,23 @@ def _model(identity: Mapping[str, Any]) -> Identity:
     return {key: value for key, value in identity.items() if key != "anew"}
 
 
-def _taken_over(storage: Storage, following: Identity, refused: set[bytes]) -> bool:
-    """Return whether the set was complete and has taken the place of the store's. Looked at under
-    the lock: others store texts, too.
+def _take_over_if_complete(storage: Storage, identity: Identity, refused: set[bytes]) -> bool:
+    """Replace the store's embeddings by a complete set; return whether it was complete. This is
+    checked again under the lock, because other processes may store texts.
     """
-    if not _is_complete(storage, following, refused):
+    if not _is_complete(storage, identity, refused):
         return False
     with storage.transaction():
-        complete = _is_complete(storage, following, refused)
-        spare = storage.embeddings.spare
-        if complete and spare.next_identity() == following:
-            storage.embeddings.take_over(following)
-    return complete
+        is_complete = _is_complete(storage, identity, refused)
+        if is_complete and storage.embeddings.spare.next_identity() == identity:
+            storage.embeddings.take_over(identity)
+    return is_complete
 
 
-def _is_complete(storage: Storage, following: Identity, refused: set[bytes]) -> bool:
+def _is_complete(storage: Storage, identity: Identity, refused: set[bytes]) -> bool:
     count = -1 if refused else 1  # all chunks without an embedding, or only the first
-    lacking = storage.embeddings.spare.lacking(following, NEWEST, count)
+    lacking = storage.embeddings.spare.lacking(identity, NEWEST, count)
     return all(chunk.content_hash in refused for chunk in lacking)
-
-
-def _unfinished(
-    storage: Storage, following: Identity, count: int, problems: Mapping[str, None]
-) -> Embedded:
-    state = building(storage) or {"done": 0, "of": 0}
-    told = Message(
-        f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; "
-        "searches use the old embeddings until all have",
-        WayOut("update", "update", "continues"),
-        ", and ",
-    )
-    return Embedded(count, [*problems, told], fits=False)
 
 
 class StoredText(NamedTuple):
@@ -393,9 +417,9 @@ def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
     row = storage.catalog.document(doc_id)
     if row.path is not None or row.content is None:
         return None
-    of_text = front_matter(row.content).metadata
+    text_metadata = front_matter(row.content).metadata
     metadata = storage.catalog.outline(doc_id)["metadata"]
-    given = {key: value for key, value in metadata.items() if of_text.get(key) != value}
+    given = {key: value for key, value in metadata.items() if text_metadata.get(key) != value}
     return StoredText(row.content, given)
 
 
@@ -482,8 +506,10 @@ def _stored_before(storage: Storage, prepared: Prepared) -> str:
     known = storage.documents.several([row["doc_id"]])[row["doc_id"]]
     day = storage.catalog.document(row["doc_id"]).date
     keys = date_keys_of(known.chunking)
-    said = document_date(row["doc_id"], json.loads(row["metadata"]), prepared.links.titles, keys)
-    if day is None or said is not None:
+    day_in_text = document_date(
+        row["doc_id"], json.loads(row["metadata"]), prepared.links.titles, keys
+    )
+    if day is None or day_in_text is not None:
         stored = datetime.fromisoformat(storage.catalog.entry(row["doc_id"])["modified"])
         day = stored.astimezone().date().isoformat()
     return day
