@@ -119,7 +119,7 @@ def run_config(args: Namespace) -> int:
     has_key = args.key is not None
     has_value = args.value is not None
     if has_key != bool(args.action) or has_value != (args.action == "set"):
-        raise UsageError("write `config`, `config set KEY VALUE` or `config unset KEY`")
+        raise UsageError("usage: `config`, `config set KEY VALUE` or `config unset KEY`")
     path = os.path.abspath(os.path.expanduser(paths.config_file(args.config)))
     if args.action:
         change_made = _change_file(args, path)
@@ -203,6 +203,6 @@ def _show(answer: dict[str, Any], stream: TextIO) -> None:
     second = max(len(value) for value in values.values() if len(value) <= WIDEST)
     for key, value in values.items():
         origin = settings[key]["from"]
-        display_name = "config file" if origin == answer["file"] else harmless(origin)
+        label = "config file" if origin == answer["file"] else harmless(origin)
         dim, off = (style.dim, style.off) if origin == "default" else ("", "")
-        print(f"{dim}{key:<{first}}  {value:<{second}}  {display_name}{off}", file=stream)
+        print(f"{dim}{key:<{first}}  {value:<{second}}  {label}{off}", file=stream)

@@ -17,7 +17,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.recall.command import HEADING, Session, printed, recalled
 from hybrid_memory.extras.recall.prompts import (
-    TELLING_WORDS,
+    INFORMATIVE_WORDS,
     has_foreign_names,
     is_order,
     is_personal,
@@ -251,7 +251,7 @@ def test_the_telling_words_of_a_long_prompt_are_searched_for(recall: Recall) -> 
     assert len(prompt) > 15_000
     done = recall("--explain", stdin=prompt)
     [query] = [line for line in done.stderr.splitlines() if "searched for" in line]
-    assert len(query.partition("searched for: ")[2].split()) <= TELLING_WORDS
+    assert len(query.partition("searched for: ")[2].split()) <= INFORMATIVE_WORDS
     assert "ferry" in query
 
 

@@ -200,7 +200,7 @@ def test_document_opens_in_the_editor_that_one_has_named(open_page: Open) -> Non
     page.click("text=Open in editor")
     page.fill("#template", "javascript:alert({path})")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=no editor")
+    page.wait_for_selector("text=not a link to an editor")
     page.fill("#template", "vscode://file/{path}:{line}")
     page.keyboard.press("Enter")
     page.wait_for_selector(".template", state="hidden")
@@ -254,7 +254,7 @@ def test_notes_of_obsidian_are_shown_as_obsidian_shows_them(open_page: Open) -> 
     assert tip.evaluate("(element) => [element.tagName, element.open]") == ["DETAILS", False]
     assert tip.locator("summary").inner_text() == "Folded tip"
     assert warning.inner_text().split("\n") == ["Mind the gap", "", "Text of the warning."]
-    assert "A diagram" in sheet.locator("figure").inner_text()
+    assert "Mermaid diagram" in sheet.locator("figure").inner_text()
     levels = page.locator("main :is(h1, h2, h3, h4, h5, h6):visible").evaluate_all(
         "(all) => all.map((one) => Number(one.tagName[1]))"
     )
