@@ -310,15 +310,15 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
     for source, names in new.items():
         files_of = plural(
             len(names),
-            f"file of {source.path} is not in the store yet",
-            f"files of {source.path} are not in the store yet",
+            f"file of {source.path} is not in the memory yet",
+            f"files of {source.path} are not in the memory yet",
         )
         text = f"{files_of}: {_first_names(names)}"
         yield _problem("sources", text, f"`{source.command()}` ingests new files")
     if not (new or any(outdated)):
         what = "" if thorough else "its size or time "
         unchanged = f"none has changed {what}since it was read"
-        text = f"every file that the rules select is in the store, and {unchanged}"
+        text = f"every file that the rules select is in the memory, and {unchanged}"
         yield _ok("sources", text)
     texts = store.storage.documents.texts_cut_otherwise(chunking_of_texts(store))
     if texts:

@@ -145,7 +145,7 @@ def test_file_that_was_never_read_is_a_problem_until_it_is_in(
         f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` ingests new files"
     )
     assert problems(filled) == {
-        "sources": f"1 file of {tmp_path / 'memory'} is not in the store yet: new.md; {ingest}"
+        "sources": f"1 file of {tmp_path / 'memory'} is not in the memory yet: new.md; {ingest}"
     }
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}

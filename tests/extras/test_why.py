@@ -185,13 +185,13 @@ def test_a_terminal_shows_one_line_and_the_status_tells(
 ) -> None:
     run("ingest", "--path", str(folder))
     assert run("why", "pi.md").returncode == 0
-    assert "memory/pi.md: in the store and current: 1 passage, 1 pending, read " in in_terminal(
+    assert "memory/pi.md: in the memory and current: 1 passage, 1 pending, read " in in_terminal(
         environ, "why", "pi.md"
     )
     (folder / "n.txt").write_text("x")
     assert run("why", str(folder / "n.txt")).returncode == 1
     seen = in_terminal(environ, "why", str(folder / "n.txt"))
-    assert "n.txt: not in the store: pattern; no pattern" in seen and len(seen.splitlines()) == 1
+    assert "n.txt: not in the memory: pattern; no pattern" in seen and len(seen.splitlines()) == 1
 
 
 @pytest.mark.parametrize("order", [("w", "w/memory"), ("w/memory", "w")])
