@@ -612,7 +612,9 @@ def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
 def _show(answer: dict[str, Any], stream: TextIO) -> None:
     """Print the answer of `why` in one line, and the rank in a search."""
     if answer["in_memory"]:
-        state = "in the memory and current" if answer["current"] else "in the memory, but not current"
+        state = (
+            "in the memory and current" if answer["current"] else "in the memory, but not current"
+        )
         parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
     else:
         parts = [f"{answer['path']}: not in the memory: {answer['rule']}"]

@@ -16,12 +16,10 @@ in half of its marks or fewer on notes that it was not made with. Only front mat
 document that the search did not find; the other two forms compare the candidates of the search.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..text.characters import fold
 from .hit import Hit
 from .stages import has_word
 
@@ -34,18 +32,6 @@ SUPERSEDES = ("supersedes", "replaces")
 STATUS = "superseded by "
 
 LAST_LINE = 2**31 - 1
-FEWEST_WORDS = 3  # of a former line; a shorter one stands in many places by chance
-FEWEST_WORDS_OF_TASK = 2
-
-TASK = re.compile(r"^[ \t>]*(?:[-*+]|\d+[.)])[ \t]+\[([^\]\n])\][ \t]+(\S.*)$", re.MULTILINE)
-CLOSED = frozenset("xX-")  # [x] is done, [-] is cancelled; every other mark is still open
-STAMP = re.compile(
-    r"(?:[✅❌➕⏳🛫📅]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$"
-)  # when; name of a block
-STRUCK = re.compile(r"~~([^~\n]+)~~")
-MARKER = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:\[[^\]\n]\][ \t]+)?")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-WORD = re.compile(r"\w+")
 
 
 class Revision(NamedTuple):
@@ -195,50 +181,11 @@ def _only(doc_ids: Sequence[str]) -> Sequence[str]:
 # --- struck-through text
 
 
-class Strike(NamedTuple):
-    """A line with a replaced part, as words: what stands before it with the part itself, and the
-    rest of the line.
-    """
-
-    former: list[str]
-    rest: list[str]
-
-    def replaces(self, line: Sequence[str]) -> bool:
-        """Whether a line is this one as it was: the former part, and at most an end of the rest
-        (the rest begins with the replacement).
-        """
-        count = len(self.former)
-        end = list(line[count:])
-        return (
-            list(line[:count]) == self.former
-            and len(end) < len(self.rest)
-            and self.rest[len(self.rest) - len(end) :] == end
-        )
-
-
-def strikes(text: str) -> Iterator[Strike]:
-    """Yield each struck-through part of a text that is followed by a replacement in its line."""
-    for line in _statements(text):
-        for match in STRUCK.finditer(line):
-            before = STRUCK.sub(" ", line[: match.start()])
-            former = words(f"{before} {match[1]}")
-            rest = words(STRUCK.sub(" ", line[match.end() :]))
-            if rest and len(former) >= FEWEST_WORDS:
-                yield Strike(former, rest)
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text, folded and in lower case."""
-    return WORD.findall(fold(text).lower())
-
-
-def _statements(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, line by line, without marks of lists and tasks."""
-    for line in text.split("\n"):
-        yield from SENTENCE_END.split(MARKER.sub("", line))
-
-
 def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+    if not any("~~" in hit.text for hit in hits):
+        return
+    from ..text.declarations import STRUCK, statements, strikes, words
+
     struck = {
         hit.id: [
             strike for strike in strikes(hit.text) if has_word(" ".join(strike.former), state.query)
@@ -250,7 +197,7 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
         return
     dates = state.storage.chunks.dates([hit.id for hit in hits])
     lines = {
-        hit.id: [words(line) for line in _statements(STRUCK.sub(" ", hit.text))] for hit in hits
+        hit.id: [words(line) for line in statements(STRUCK.sub(" ", hit.text))] for hit in hits
     }
     for later, of_later in struck.items():
         for hit in hits:
@@ -272,21 +219,14 @@ class Task(NamedTuple):
     is_closed: bool
 
 
-def tasks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each task of a text, and whether it is closed.
-
-    '- [x] Renew the lease ✅ 2026-03-08' -> ('renew the lease', True)
-    """
-    for state, task in TASK.findall(text):
-        key = words(STAMP.sub("", task))
-        if len(key) >= FEWEST_WORDS_OF_TASK:
-            yield " ".join(key), state in CLOSED
-
-
 def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     """Open tasks that were closed later, once. A task that is closed on several days, or open again
     after it was closed, recurs: closing it once says nothing of the other times.
     """
+    if not any("] " in hit.text for hit in hits):
+        return
+    from ..text.declarations import tasks
+
     found = {
         hit: [task for task in tasks(hit.text) if has_word(task[0], state.query)]
         for hit in hits

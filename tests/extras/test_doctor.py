@@ -141,9 +141,7 @@ def test_file_that_was_never_read_is_a_problem_until_it_is_in(
     filled: HybridStore, tmp_path: Path
 ) -> None:
     (tmp_path / "memory/new.md").write_text("kettle")
-    ingest = (
-        f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` ingests new files"
-    )
+    ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` ingests new files"
     assert problems(filled) == {
         "sources": f"1 file of {tmp_path / 'memory'} is not in the memory yet: new.md; {ingest}"
     }

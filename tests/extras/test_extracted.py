@@ -196,9 +196,9 @@ def test_an_entry_of_the_outline_is_found_behind_its_number_and_over_two_lines()
             line("Getting started is easy."),
         ]
     ]
-    assert pdf._outline_headings(pages, {0: [("Getting Started", 1)], 7: [("No such page", 1)]}) == {
-        (0, 0): (1, 1)
-    }
+    assert pdf._outline_headings(
+        pages, {0: [("Getting Started", 1)], 7: [("No such page", 1)]}
+    ) == {(0, 0): (1, 1)}
     assert pdf._outline_headings([pages[0][1:]], {0: [("Getting Started", 1)]}) == {(0, 0): (1, 2)}
 
 

@@ -281,6 +281,4 @@ def test_a_file_that_cannot_be_read_is_not_said_to_be_current(
     monkeypatch.setattr("hybrid_memory.extras.why.open_regular", refused)
     found = explain(store, "memory/a.md")
     assert (found["in_memory"], found["current"], found["rule"]) == (True, False, "unreadable")
-    assert (
-        found["reason"] == "its file cannot be read, so it may have changed: Permission denied"
-    )
+    assert found["reason"] == "its file cannot be read, so it may have changed: Permission denied"

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.revisions import Revision, ends, strikes, tasks
+from hybrid_memory.search.revisions import Revision, ends
 from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.text.declarations import strikes, tasks
 
 FILLER = "# Other things\n\nThe ficus was watered. Lunch was late, and nobody complained about the soup.\n"
 

@@ -1,0 +1,77 @@
+"""Lines in which an author declares that something has changed: struck-through text with its
+replacement, and tasks.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .characters import fold
+
+LONGEST_LINE = 1000  # characters; a longer line is not compared
+FEWEST_WORDS = 3  # of a former line; a shorter one stands in many places by chance
+FEWEST_WORDS_OF_TASK = 2
+
+TASK = re.compile(r"^[ \t>]*(?:[-*+]|\d+[.)])[ \t]+\[([^\]\n])\][ \t]+(\S.*)$", re.MULTILINE)
+CLOSED = frozenset("xX-")  # [x] is done, [-] is cancelled; every other mark is still open
+# The day of a task, as the Tasks plugin of Obsidian writes it, and the name of a block
+STAMP = re.compile(r"(?:[✅❌➕⏳🛫📅]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$")
+STRUCK = re.compile(r"~~([^~\n]+)~~")
+MARKER = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:\[[^\]\n]\][ \t]+)?")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+WORD = re.compile(r"\w+")
+
+
+class Strike(NamedTuple):
+    """A line with a replaced part, as words: what stands before it with the part itself, and the
+    rest of the line.
+    """
+
+    former: list[str]
+    rest: list[str]
+
+    def replaces(self, line: Sequence[str]) -> bool:
+        """Whether a line is this one as it was: the former part, and at most an end of the rest
+        (the rest begins with the replacement).
+        """
+        count = len(self.former)
+        end = list(line[count:])
+        return (
+            list(line[:count]) == self.former
+            and len(end) < len(self.rest)
+            and self.rest[len(self.rest) - len(end) :] == end
+        )
+
+
+def strikes(text: str) -> Iterator[Strike]:
+    """Yield each struck-through part of a text that is followed by a replacement in its line."""
+    for line in statements(text):
+        for match in STRUCK.finditer(line):
+            before = STRUCK.sub(" ", line[: match.start()])
+            former = words(f"{before} {match[1]}")
+            rest = words(STRUCK.sub(" ", line[match.end() :]))
+            if rest and len(former) >= FEWEST_WORDS:
+                yield Strike(former, rest)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, folded and in lower case."""
+    return WORD.findall(fold(text).lower())
+
+
+def statements(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, line by line, without marks of lists and tasks."""
+    for line in text.split("\n"):
+        if len(line) <= LONGEST_LINE:
+            yield from SENTENCE_END.split(MARKER.sub("", line))
+
+
+def tasks(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each task of a text, and whether it is closed.
+
+    '- [x] Renew the lease ✅ 2026-03-08' -> ('renew the lease', True)
+    """
+    for state, task in TASK.findall(text):
+        key = words(STAMP.sub("", task))
+        if len(key) >= FEWEST_WORDS_OF_TASK:
+            yield " ".join(key), state in CLOSED
