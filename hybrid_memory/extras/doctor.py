@@ -207,23 +207,23 @@ def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis
         missing_count, surplus = checks.keyword_index_differences()
         problems = []
         if missing_count:
-            passages = plural(missing_count, "passage is", "passages are")
-            problems.append(f"{passages} not in the keyword index")
+            chunks = plural(missing_count, "chunk is", "chunks are")
+            problems.append(f"{chunks} not in the keyword index")
         if surplus:
             rows = plural(
                 surplus,
-                "row of the keyword index has no passage",
-                "rows of the keyword index have no passage",
+                "row of the keyword index has no chunk",
+                "rows of the keyword index have no chunk",
             )
             problems.append(rows)
-        yield _summary("indexed", "every passage is in the keyword index", problems, REINDEX)
+        yield _summary("indexed", "every chunk is in the keyword index", problems, REINDEX)
 
         problems = []
         for doc_id in checks.without_document():
-            problems.append(f"the passages of {doc_id!r} have no note")
+            problems.append(f"the chunks of {doc_id!r} have no note")
         for doc_id in checks.miscounted():
-            problems.append(f"{doc_id!r} has more or fewer passages than it should have")
-        yield _summary("documents", "notes and passages agree", problems, DELETE)
+            problems.append(f"{doc_id!r} has more or fewer chunks than it should have")
+        yield _summary("documents", "notes and chunks agree", problems, DELETE)
 
         ok = "it has a place for every embedding"
         if thorough:
@@ -264,9 +264,7 @@ def _reranker(store: HybridStore) -> Iterator[Diagnosis]:
 
 def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
     counts = store.stats()
-    embedded = (
-        f"{counts['embedded_count']:,} of {counts['chunk_count']:,} passages have an embedding"
-    )
+    embedded = f"{counts['embedded_count']:,} of {counts['chunk_count']:,} chunks have an embedding"
     if counts["pending_count"] and store.embedder:
         way_out = "`hybrid-memory update` embeds the others"
         yield _problem("embeddings", embedded, way_out)
@@ -275,19 +273,19 @@ def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
 
     building = counts["building"]
     if building:
-        progress = f"{building['done']} of {building['of']} passages, and will then be used"
+        progress = f"{building['done']} of {building['of']} chunks, and will then be used"
         text = f"{building['model']} has embedded {progress}"
         yield _problem("change of model", text, "`hybrid-memory update` continues")
 
     unknown = counts["unembeddable_count"]
     if unknown:
-        passages = plural(unknown, "passage is", "passages are")
-        text = f"{passages} in a language that the model does not support"
+        chunks = plural(unknown, "chunk is", "chunks are")
+        text = f"{chunks} in a language that the model does not support"
         yield _ok("language", text, "searches find them by keyword")
 
     truncated = counts["truncated_count"]
     if truncated:
-        text = f"{plural(truncated, 'passage was', 'passages were')} cut to fit the model"
+        text = f"{plural(truncated, 'chunk was', 'chunks were')} cut to fit the model"
         way_out = "an ingest with a smaller --chunk-size embeds the whole text"
         yield _ok("truncated", text, way_out)
 

@@ -625,7 +625,7 @@ def _show(answer: dict[str, Any], stream: TextIO) -> None:
 
 
 def _facts(answer: dict[str, Any]) -> list[str]:
-    facts = [plural(answer["chunks"], "passage")]
+    facts = [plural(answer["chunks"], "chunk")]
     if answer["pending"]:
         facts.append(f"{answer['pending']:,} pending")
     if answer["date"]:

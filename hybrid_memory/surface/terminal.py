@@ -78,19 +78,19 @@ def show_report(report: "Report", stream: TextIO) -> None:
 def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print the contents of a memory as sentences."""
     notes = plural(answer["doc_count"], "note")
-    passages = plural(answer["chunk_count"], "passage")
+    chunks = plural(answer["chunk_count"], "chunk")
     size = f"{answer['db_size_bytes'] / 1e6:,.1f} MB"
-    lines = [f"{notes} in {passages}, {size}, in {answer['db_path']} ({answer['db_path_from']})."]
+    lines = [f"{notes} in {chunks}, {size}, in {answer['db_path']} ({answer['db_path_from']})."]
     lines += [f"Another memory is in {path}." for path in answer["other_stores"]]
     model = answer["embeddings"]
     if model:
-        embedded = f"{answer['embedded_count']:,} of {passages}"
+        embedded = f"{answer['embedded_count']:,} of {chunks}"
         lines.append(f"Embedded by {model['provider']} {model['model']}: {embedded}.")
     if answer["building"]:
-        done = f"{answer['building']['done']:,} of {plural(answer['building']['of'], 'passage')}"
+        done = f"{answer['building']['done']:,} of {plural(answer['building']['of'], 'chunk')}"
         lines.append(f"{answer['building']['model']} has embedded {done}.")
     if answer["pending_count"]:
-        waiting = plural(answer["pending_count"], "passage waits", "passages wait")
+        waiting = plural(answer["pending_count"], "chunk waits", "chunks wait")
         lines.append(f"{waiting} for an embedding; run `hybrid-memory update` to embed.")
     if answer["reranker"]:
         lines.append(f"{answer['reranker']} reranks.")
@@ -101,23 +101,23 @@ def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
 
 def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print what was stored, as a sentence."""
-    passages = plural(answer["chunks"], "passage")
-    print(harmless(f"Stored {answer['doc_id']} ({passages})."), file=stream)
+    chunks = plural(answer["chunks"], "chunk")
+    print(harmless(f"Stored {answer['doc_id']} ({chunks})."), file=stream)
     if "exists" in answer:
         print(harmless(f"exists: {answer['exists']} says nearly the same."), file=stream)
 
 
 def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print what was deleted, as a sentence. If nothing was, a warning was already printed."""
-    passages = plural(answer["chunks_deleted"], "passage")
+    chunks = plural(answer["chunks_deleted"], "chunk")
     if "doc_id" in answer:
         if answer["chunks_deleted"]:
-            print(harmless(f"Deleted {answer['doc_id']} ({passages})."), file=stream)
+            print(harmless(f"Deleted {answer['doc_id']} ({chunks})."), file=stream)
         return
     notes = plural(answer["documents_deleted"], "note")
     place = answer.get("path") or f"the collection {answer['collection']}"
     if answer["documents_deleted"]:
-        print(harmless(f"Deleted {notes} of {place} ({passages})."), file=stream)
+        print(harmless(f"Deleted {notes} of {place} ({chunks})."), file=stream)
 
 
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
@@ -169,7 +169,7 @@ class ProgressLine:
         rate = progress.done / seconds
         line = f"{progress.stage} {progress.done:,}/{progress.total:,}"
         if progress.stage == "files":
-            line += f", {plural(progress.chunks, 'passage')}"
+            line += f", {plural(progress.chunks, 'chunk')}"
         line += f", {rate:,.0f}/s"
         if not finished:
             rest = (progress.total - progress.done) / max(rate, 1e-9)

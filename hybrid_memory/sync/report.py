@@ -64,11 +64,11 @@ class Report:
         """What was done, as one line; [] if nothing was."""
         deeds = []
         if self.files:
-            deeds.append(f"indexed {plural(self.files, 'file')} ({plural(self.chunks, 'passage')})")
+            deeds.append(f"indexed {plural(self.files, 'file')} ({plural(self.chunks, 'chunk')})")
         if self.removed:
             deeds.append(f"removed {plural(self.removed, 'note')}")
         if self.embedded:
-            deeds.append(f"embedded {plural(self.embedded, 'passage')}")
+            deeds.append(f"embedded {plural(self.embedded, 'chunk')}")
         is_to_embed = self.embedded or self.embedding_problems  # False for keywords alone
         if deeds and self.pending and is_to_embed:
             deeds.append(f"{self.pending:,} still to embed")

@@ -52,13 +52,13 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
 @pytest.mark.parametrize(
     ("damage", "check", "words"),
     [
-        ("delete from chunks_fts where rowid = 1", "indexed", "1 passage is not in the keyword index; `hybrid-memory reindex`"),
-        ("delete from chunks where doc_id = 'mine'", "indexed", "1 row of the keyword index has no passage; `hybrid-memory reindex`"),
-        ("delete from documents where doc_id = 'mine'", "documents", "the passages of 'mine' have no note; `hybrid-memory delete"),
-        ("update documents set chunk_count = 7 where doc_id = 'mine'", "documents", "'mine' has more or fewer passages"),
+        ("delete from chunks_fts where rowid = 1", "indexed", "1 chunk is not in the keyword index; `hybrid-memory reindex`"),
+        ("delete from chunks where doc_id = 'mine'", "indexed", "1 row of the keyword index has no chunk; `hybrid-memory reindex`"),
+        ("delete from documents where doc_id = 'mine'", "documents", "the chunks of 'mine' have no note; `hybrid-memory delete"),
+        ("update documents set chunk_count = 7 where doc_id = 'mine'", "documents", "'mine' has more or fewer chunks"),
         ("update vector_blocks set live = zeroblob(length(live))", "vector index", "`hybrid-memory reindex` repairs it"),
         (DAMAGE_OF_FTS, "keyword index", "malformed; `hybrid-memory reindex`"),
-        ("update chunks set embedding = null, slot = null where id = 1", "embeddings", "3 of 4 passages have an embedding; `hybrid-memory update`"),
+        ("update chunks set embedding = null, slot = null where id = 1", "embeddings", "3 of 4 chunks have an embedding; `hybrid-memory update`"),
         ("update documents set chunking = 'old'", "sources", "2 notes of"),
     ],
 )  # fmt: skip
@@ -220,7 +220,7 @@ def test_what_the_builtin_model_cannot_embed_is_no_problem_and_what_it_can_is(
         store.storage.connection.execute("update chunks set embedding = null, slot = null")
         store.reindex()
         assert (
-            "0 of 2 passages have an embedding; `hybrid-memory update`"
+            "0 of 2 chunks have an embedding; `hybrid-memory update`"
             in problems(store)["embeddings"]
         )
 
@@ -246,7 +246,7 @@ def test_truncated_chunks_are_told_and_no_problem(filled: HybridStore) -> None:
     filled.storage.connection.execute("update chunks set truncated = 1 where id = 1")
     [finding] = [finding for finding in examine(filled) if finding.check == "truncated"]
     assert finding.ok
-    assert "1 passage was cut to fit the model" in finding.text
+    assert "1 chunk was cut to fit the model" in finding.text
 
 
 def test_documents_that_are_in_no_file_are_counted_and_named(

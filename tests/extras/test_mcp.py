@@ -121,7 +121,7 @@ def test_a_call_that_waits_for_a_writer_says_so_on_standard_error(
         with closing(sqlite3.connect(db, isolation_level=None, check_same_thread=False)) as other:
             other.execute("begin immediate")
             Timer(0.5, lambda: other.execute("rollback")).start()
-            assert "1 passage" in await ask(client, "memory_store", doc_id="a", text="dog")
+            assert "1 chunk" in await ask(client, "memory_store", doc_id="a", text="dog")
 
     with_client(environ, play)
     assert (
@@ -615,9 +615,9 @@ def test_update_embeds_what_was_stored_while_the_server_was_down(
     async def play(client: Client) -> None:
         await ask(client, "memory_store", doc_id="later", text="a kettle")
         down = await ask(client, "memory_update")
-        assert down.startswith("no file has changed; 1 passage pending\n[warning: cannot connect")
+        assert down.startswith("no file has changed; 1 chunk pending\n[warning: cannot connect")
         ollama.start()
-        assert await ask(client, "memory_update") == "embedded 1 passage"
+        assert await ask(client, "memory_update") == "embedded 1 chunk"
         assert "pending_count: 0" in await ask(client, "memory_status")
 
     with FakeOllama() as ollama:
@@ -638,7 +638,7 @@ def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> 
         (folder / "pi.md").unlink()
         assert (
             await ask(client, "memory_update")
-            == "indexed 1 file (1 passage), removed 1 note, embedded 1 passage"
+            == "indexed 1 file (1 chunk), removed 1 note, embedded 1 chunk"
         )
         assert "memory/new.md\n[2 of 2 documents]" in await ask(client, "memory_list")
 
@@ -662,13 +662,13 @@ def test_stored_text_is_found_and_forgotten(environ: dict[str, str]) -> None:
             text="The dog is called Rex.",
             metadata={"owner": "ann"},
         )
-        assert stored == "stored pets: 1 passage can be found"
+        assert stored == "stored pets: 1 chunk can be found"
         found = await ask(client, "memory_search", query="dog", where={"owner": "ann"})
         assert re.fullmatch(
             rf"\*\*pets#L1-L1\*\*, {date.today()}, confidence 0\.\d\d \(\w+\)\n> The dog is called Rex\.",
             found,
         )
-        assert await ask(client, "memory_delete", doc_id="pets") == "deleted pets: 1 passage"
+        assert await ask(client, "memory_delete", doc_id="pets") == "deleted pets: 1 chunk"
         assert "Nothing found" in await ask(client, "memory_search", query="dog")
         assert "there is no document 'pets'; memory_list lists" in await refusal(
             client, "memory_delete", doc_id="pets"

@@ -103,11 +103,11 @@ def test_changes_come_in_until_a_signal_ends_it(
     (folder / "meanwhile.md").write_text("The kettle is green.")
     watch = watching(*none, pace=pace)
     watch.wait_for("watching")
-    watch.wait_for("indexed 1 file (1 passage)")
+    watch.wait_for("indexed 1 file (1 chunk)")
     (folder / "sub").mkdir()
     (folder / "sub/new.md").write_text("The teapot is blue.")
     (folder / "pi.md").unlink()
-    watch.wait_for("indexed 1 file (1 passage), removed 1 note", after=2)
+    watch.wait_for("indexed 1 file (1 chunk), removed 1 note", after=2)
     new = tmp_path / "TOOLS.md.new"
     new.write_text("scanner")
     new.replace(tools)  # as editors do
@@ -132,7 +132,7 @@ def test_what_it_embeds_is_not_told_as_pending(
     (folder / "new.md").write_text("The teapot is blue.")
     assert (
         watch.wait_for("indexed 1 file")
-        == "hybrid-memory: indexed 1 file (1 passage), embedded 1 passage\n"
+        == "hybrid-memory: indexed 1 file (1 chunk), embedded 1 chunk\n"
     )
 
 
@@ -154,11 +154,11 @@ def test_locked_database_and_dead_server_are_waited_for(
         watch.wait_for("being written by another process")
         other.execute("rollback")
         other.close()
-        assert "1 still to embed" in watch.wait_for("indexed 1 file (1 passage)")
+        assert "1 still to embed" in watch.wait_for("indexed 1 file (1 chunk)")
         watch.wait_for("cannot connect to Ollama")
         ollama.start()
         (folder / "newer.md").write_text("The teapot is blue.")
-        watch.wait_for("indexed 1 file (1 passage), embedded 2 passages")
+        watch.wait_for("indexed 1 file (1 chunk), embedded 2 chunks")
         assert watch.end(signal.SIGTERM) == 0
     assert all(line.startswith("hybrid-memory: ") for line in watch.lines)
 
@@ -174,7 +174,7 @@ def test_folder_that_goes_and_comes_back(
     watch.wait_for("No such file or directory; if it is gone for good")
     folder.with_name("elsewhere").rename(folder)
     (folder / "new.md").write_text("The kettle is green.")
-    watch.wait_for("indexed 1 file (1 passage)")
+    watch.wait_for("indexed 1 file (1 chunk)")
     assert answer(run("stats"))["doc_count"] == 3
     assert watch.end(signal.SIGINT) == 0
 

@@ -185,7 +185,7 @@ def test_a_terminal_shows_one_line_and_the_status_tells(
 ) -> None:
     run("ingest", "--path", str(folder))
     assert run("why", "pi.md").returncode == 0
-    assert "memory/pi.md: in the memory and current: 1 passage, 1 pending, read " in in_terminal(
+    assert "memory/pi.md: in the memory and current: 1 chunk, 1 pending, read " in in_terminal(
         environ, "why", "pi.md"
     )
     (folder / "n.txt").write_text("x")

@@ -400,12 +400,12 @@ def test_a_person_gets_a_sentence_and_a_program_json(
     """Terminals show the sentence; --json, like a pipe, gives the document."""
     file = str(tmp_path / "c.json")
     said = {
-        ("ingest", "--path", str(folder)): "Indexed 2 files (2 passages).",
+        ("ingest", "--path", str(folder)): "Indexed 2 files (2 chunks).",
         ("update",): "Nothing has changed.",
-        ("store", "--doc-id", "a", "--text", "one"): "Stored a (1 passage).",
-        ("delete", "a"): "Deleted a (1 passage).",
+        ("store", "--doc-id", "a", "--text", "one"): "Stored a (1 chunk).",
+        ("delete", "a"): "Deleted a (1 chunk).",
         ("delete", "--collection", "memory"): (
-            "Deleted 2 notes of the collection memory (2 passages)."
+            "Deleted 2 notes of the collection memory (2 chunks)."
         ),
         ("config", "set", "limit", "7", "--config", file): f"limit is now 7, in {file}.",
         ("config", "set", "limit", "8", "--config", file): (
@@ -430,10 +430,10 @@ def test_stats_are_sentences_on_a_terminal(run: Run, environ: dict[str, str]) ->
     run("store", "--doc-id", "a", "--text", "one", "--provider", "builtin")
     seen = in_terminal(environ, "stats", env={"HYBRID_MEMORY_PROVIDER": "builtin"})
     first, *others = seen.splitlines()
-    assert re.fullmatch(r"1 note in 1 passage, \d\.\d MB, in .*\.", first)
+    assert re.fullmatch(r"1 note in 1 chunk, \d\.\d MB, in .*\.", first)
     # A checkout that has a memory is told of between them.
     assert any(
-        re.fullmatch(r"Embedded by builtin builtin-\S+: 1 of 1 passage\.", line) for line in others
+        re.fullmatch(r"Embedded by builtin builtin-\S+: 1 of 1 chunk\.", line) for line in others
     )
     assert json.loads(run("stats").stdout)["doc_count"] == 1
     assert json.loads(in_terminal(environ, "stats", "--json", "--quiet"))["chunk_count"] == 1

@@ -170,7 +170,7 @@ TOOLS = {
     ),
     "memory_status": Tool(
         "Count documents and passages, and list collections, tags and metadata keys. Use it if "
-        "searches find too little: pending passages are found by keyword only.",
+        "searches find too little: pending chunks are found by keyword only.",
         {},
         [],
         READS,

@@ -237,7 +237,7 @@ class Tools:
                 append=bool(arguments["append"]),
                 names_others=not self._bounds.hide,
             )
-        lines = [f"stored {harmless(doc_id)}: {_passages(answer['chunks'])} can be found"]
+        lines = [f"stored {harmless(doc_id)}: {_chunks(answer['chunks'])} can be found"]
         if "exists" in answer:
             lines.append(f"exists: {harmless(answer['exists'])} has nearly the same text")
         return _with_warnings(lines, answer["warnings"])
@@ -254,7 +254,7 @@ class Tools:
             if self._bounds.hide:
                 doc_id = self._bounds.resolve(store, doc_id)
             answer = delete_text(store, doc_id)
-        line = f"deleted {harmless(answer['doc_id'])}: {_passages(answer['chunks_deleted'])}"
+        line = f"deleted {harmless(answer['doc_id'])}: {_chunks(answer['chunks_deleted'])}"
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
@@ -373,7 +373,7 @@ def updated(report: Report, problems: Sequence[str]) -> str:
     """Format the report of an update."""
     lines = report.summary() or ["nothing has changed"]
     if report.embedding_problems and report.pending and not report.summary():
-        lines = [f"no file has changed; {_passages(report.pending)} pending"]
+        lines = [f"no file has changed; {_chunks(report.pending)} pending"]
     return _with_warnings(lines, problems)
 
 
@@ -408,8 +408,8 @@ def names_in(store: HybridStore) -> list[str]:
     return lines
 
 
-def _passages(count: int) -> str:
-    return f"{count} passage{'' if count == 1 else 's'}"
+def _chunks(count: int) -> str:
+    return f"{count} chunk{'' if count == 1 else 's'}"
 
 
 def _with_warnings(lines: Sequence[str], warnings: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ def test_mcp_answers_again_and_says_in_a_line_what_it_could_not(
             assert "\n" not in told and "hunter2" not in told
         server.start()
         assert await ask(client, "memory_search", query="192.168.1.5", limit=1) == before
-        assert "1 passage" in await ask(
+        assert "1 chunk" in await ask(
             client, "memory_store", doc_id="a", text="The dog is called Rex."
         )
         assert citations(await ask(client, "memory_search", query="rex", limit=1)) == ["a#L1-L1"]

@@ -129,7 +129,7 @@ def test_a_file_that_changes_is_found_while_it_watches(start: Start, folder: Pat
     assert client.json("/api/overview")["server"]["watching"] is True
     (folder / "zebra.md").write_text("# Zebra\n\nThe zebra crossing is closed.\n")
     assert process.stderr
-    assert any("indexed 1 file (1 passage)" in line for line in process.stderr)
+    assert any("indexed 1 file (1 chunk)" in line for line in process.stderr)
     assert (
         client.json("/api/search", q="zebra crossing")["results"][0]["doc_id"] == "memory/zebra.md"
     )

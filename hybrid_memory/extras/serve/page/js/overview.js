@@ -40,7 +40,7 @@ function figures(status) {
   const figure = (count, name) => h("div", {}, h("dd", {}, number(count)), h("dt", {}, name));
   return h("dl", { class: "figures" },
     figure(status.doc_count, status.doc_count === 1 ? "document" : "documents"),
-    figure(status.chunk_count, status.chunk_count === 1 ? "passage" : "passages"),
+    figure(status.chunk_count, status.chunk_count === 1 ? "chunk" : "chunks"),
     pending ? figure(pending, "not embedded yet") : null);
 }
 
