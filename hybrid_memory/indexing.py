@@ -551,22 +551,22 @@ def _make_room(storage: Storage, doc_id: str, source: Source | None) -> None:
 
 
 class Deleted(NamedTuple):
-    """The numbers of deleted documents and chunks. `coming_back` is a file that still exists, so
+    """The numbers of deleted documents and chunks. `remaining_file` is a file that still exists, so
     the next ingest of its folder will add it again.
     """
 
     documents: int
     chunks: int
-    coming_back: str | None = None
+    remaining_file: str | None = None
     sources: int = 0  # that an ingest no longer reads
 
     @property
     def warning(self) -> str | None:
         """A warning for the user, in one line."""
-        if self.coming_back is None:
+        if self.remaining_file is None:
             return None
         return (
-            f"{self.coming_back} still exists, and the next ingest of its folder adds it again "
+            f"{self.remaining_file} still exists, and the next ingest of its folder adds it again "
             "unless you --exclude it"
         )
 
@@ -619,7 +619,7 @@ def _delete(
     wanted = [
         (source.path, Wanted(source.path, source.patterns)) for source in storage.sources.all()
     ]
-    coming_back = (
+    remaining_file = (
         path
         for path in paths
         if path
@@ -630,4 +630,4 @@ def _delete(
     if documents:
         storage.documents.purge()
         storage.embeddings.spare.drop_unused()
-    return Deleted(len(documents), chunks, next(coming_back, None), len(forgotten))
+    return Deleted(len(documents), chunks, next(remaining_file, None), len(forgotten))

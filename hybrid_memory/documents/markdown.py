@@ -77,9 +77,9 @@ def chunks(
     above = ""
     if isinstance(title, str):
         above = storable(" ".join(title.split())[:LONGEST_TITLE])
-    of_text = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
-    if of_text or not parsed.skipped:
-        return of_text
+    text_chunks = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
+    if text_chunks or not parsed.skipped:
+        return text_chunks
     # A note with nothing but front matter, such as a contact card: index the front matter as text.
     card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
     return [

@@ -82,12 +82,12 @@ def minilm_vector(text: str) -> list[float]:
     return [value / length for value in values]
 
 
-def lanes_of(value: int, dims: int) -> int:
+def repeated_in_lanes(value: int, dims: int) -> int:
     """An integer that holds the value `dims` times, in 32 bits each."""
     return int.from_bytes(value.to_bytes(4, "little") * dims, "little")
 
 
-def shared(a: bytes, b: bytes) -> int:
+def common_prefix_length(a: bytes, b: bytes) -> int:
     """The length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
     return next(
         (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
@@ -133,7 +133,7 @@ class Table:
         self._kinds = self._next(boundaries)
         self._strings = Strings(offsets, self._next(length))
         self._rows = self._next(rows * dims // 2)
-        self._middle = lanes_of(128, dims)
+        self._middle = repeated_in_lanes(128, dims)
         self._longest = 0
         self._vocabulary: dict[bytes, int] = {}
 
@@ -173,7 +173,8 @@ class Table:
             before = self._strings[high - 1]
             if text.startswith(before):
                 return high - 1
-            text = text[: shared(text, before)]  # a shorter matching token is a prefix of both
+            # A shorter matching token is a prefix of both
+            text = text[: common_prefix_length(text, before)]
         return -1
 
     def lanes(self, index: int) -> int | None:
@@ -395,4 +396,4 @@ class BuiltinEmbedder:
 
     @cached_property
     def _half(self) -> int:
-        return lanes_of(1 << 31, self._table.dims)
+        return repeated_in_lanes(1 << 31, self._table.dims)

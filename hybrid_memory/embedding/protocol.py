@@ -385,9 +385,10 @@ def make(
 
     `identity` is the identity of the store's embeddings, None if it has no embeddings. "builtin"
     keeps the built-in embedder of the store, or else chooses one by the language of the `notes`;
-    "builtin-english" and "builtin-multilingual" name one. "auto" chooses Ollama if it answers and
-    has the model, else "builtin". A store with embeddings by another provider keeps that provider.
-    If it is remote, "auto" gives None, because only the user may choose a remote provider.
+    "builtin-english" and "builtin-multilingual" name one. "auto" keeps the provider of the store's
+    embeddings if it is not "builtin"; but if it is remote, the result is None, because only the
+    user may choose a remote provider. Otherwise, "auto" chooses Ollama if it answers and has the
+    model, else "builtin".
     """
     name = settings["provider"]
     if name == "none":

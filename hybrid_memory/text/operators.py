@@ -21,7 +21,7 @@ PIECE = re.compile(
     r"|\"[^\"]*\"|`[^`]*`"  # matched so that nothing inside it matches
 )
 PLAIN_WORD = re.compile(r"(?<!\S)[^\s-]\S*")
-OF_DAYS = ("date", "before", "after", "modified")
+DATE_FILTERS = ("date", "before", "after", "modified")
 MOST_MISTAKEN = 20  # parts that are words after all; a query with more is a pasted text
 
 
@@ -154,7 +154,7 @@ def choose(
 def _why_no_filter(piece: Piece, plain: str, memory: Memory) -> str | None:
     """Explain why a piece is not a filter; None if it is."""
     if not piece.fields:
-        if piece.name in OF_DAYS:
+        if piece.name in DATE_FILTERS:
             return f"{piece.written!r} is not a date"
         return f"no document has {piece.name!r} in its metadata"
     if not piece.has_minus:
@@ -224,9 +224,9 @@ def _combined(pieces: Iterable[Piece]) -> dict[str, Any]:
             if isinstance(value, list):
                 asked[name] = asked.get(name, []) + value
             elif isinstance(value, dict):
-                of_keys = asked.setdefault(name, {})
+                values_by_key = asked.setdefault(name, {})
                 for key, values in value.items():
-                    of_keys[key] = of_keys.get(key, []) + values
+                    values_by_key[key] = values_by_key.get(key, []) + values
             else:
                 asked[name] = value
     return asked
@@ -240,7 +240,7 @@ def _fields(name: str, value: str, today: date | None, memory: Memory) -> dict[s
         return {"tags": [value.lstrip("#")]}
     if name in ("in", "path"):
         return {"inside": value}
-    if name in OF_DAYS:
+    if name in DATE_FILTERS:
         return _days(name, value, today)
     key = memory.key_of(name)
     return {"where": {key: [value]}} if key else {}

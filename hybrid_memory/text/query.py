@@ -389,10 +389,10 @@ def phrase(folded: str) -> Term:
 
     The short grams at the end of a run are left out, because the run in the index may be longer.
     """
-    of_phrase = tokens(folded)
-    while of_phrase[-1].kind == TAIL:
-        of_phrase.pop()
-    return Term(tuple(token.text for token in of_phrase), of_phrase[-1].kind == SHORT)
+    phrase_tokens = tokens(folded)
+    while phrase_tokens[-1].kind == TAIL:
+        phrase_tokens.pop()
+    return Term(tuple(token.text for token in phrase_tokens), phrase_tokens[-1].kind == SHORT)
 
 
 def _affordable(terms: Iterable[Term]) -> list[Term]:
@@ -413,12 +413,12 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
     for piece, is_quoted in _quoted_pieces(folded):
         if not is_quoted:
             piece = _without_possessive(piece)
-        of_piece = tokens(piece)
-        for token in of_piece:
+        piece_tokens = tokens(piece)
+        for token in piece_tokens:
             if token.kind != TAIL:
                 singles[Term((token.text,), token.kind == SHORT)] = None
-        if is_quoted or any(_is_content_word(token.text) for token in of_piece):
-            parts = of_piece if is_quoted else TOKEN.findall(piece)
+        if is_quoted or any(_is_content_word(token.text) for token in piece_tokens):
+            parts = piece_tokens if is_quoted else TOKEN.findall(piece)
             if len(parts) > 1:
                 compounds[phrase(piece)] = None
             for identifier in symbolic(piece):

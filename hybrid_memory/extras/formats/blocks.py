@@ -31,7 +31,7 @@ def extract_of(
 
     Raises ExtractError for a text that is too long.
     """
-    text = "\n".join(spaced(blocks)) + "\n"
+    text = "\n".join(with_blank_lines(blocks)) + "\n"
     if len(text) > MAX_TEXT:
         raise ExtractError(f"its text has over {MAX_TEXT:,} characters", "size")
     warnings = []
@@ -47,7 +47,7 @@ def extract_of(
     return Extract(text, [], properties, warnings)
 
 
-def spaced(blocks: Iterable[Block]) -> Iterator[str]:
+def with_blank_lines(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield the lines of the blocks, separated by empty lines. Consecutive list items form one
     block, as do lines of code up to END_OF_CODE.
     """

@@ -124,12 +124,11 @@ def _box(text_page: Any, place: int) -> Any:
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
-    """Sort the lines of a page into reading order. In the file they are in drawing order: browsers
-    draw boxes such as code after all text around them.
+    """Sort the lines of a page from drawing order, in which the file has them, into reading order:
+    browsers draw boxes such as code after all text around them.
 
-    As soon as a line is above the previous one, it and all later lines are inserted into gaps of
-    their columns. A line beside or across earlier lines, as in a second column, is placed after
-    them.
+    From the first line that is above its predecessor on, each line is inserted into the gap in its
+    column. A line that fits no gap, as in a second column, is added at the end.
     """
     if len(lines) > MANY_LINES:
         return list(lines)

@@ -248,8 +248,8 @@ def _text(message: Record) -> str:
         and isinstance(block.get("text"), str)
     ]
     if message["role"] == "user":
-        texts = [of_codex_user(text) for text in texts]
-        text = of_user("\n\n".join(filter(None, texts)))
+        texts = [words_of_codex_user(text) for text in texts]
+        text = words_of_user("\n\n".join(filter(None, texts)))
     else:
         text = "\n\n".join(texts)
     text = BLANKS.sub(" ", with_plain_space(storable(text))).strip()
@@ -362,7 +362,7 @@ REQUEST = "## My request for Codex:"
 Span = tuple[int, int]
 
 
-def of_user(text: str) -> str:
+def words_of_user(text: str) -> str:
     """The user's own words in a message; "" for a message that a program sent in the user's name."""
     events = EVENTS.match(text)
     if events and TIME_OF_EVENT.search(events[0]):
@@ -373,7 +373,7 @@ def of_user(text: str) -> str:
     return text
 
 
-def of_codex_user(text: str) -> str:
+def words_of_codex_user(text: str) -> str:
     """The user's own words in a block of a Codex message."""
     if text.startswith(CONTEXTS):
         return ""
