@@ -146,7 +146,7 @@ def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, note
     folder = notes({"a.md": "from a file", "b.md": "x"})
     report = ingest(store, folder)
     assert (
-        "the document that `store` added; `hybrid-memory delete --doc-id memory/a.md` removes it"
+        "the document that `store` added; `hybrid-memory delete --doc-id memory/a.md` frees it"
         in report.errors[0]["reason"]
     )
     assert ids(store) == ["memory/a.md", "memory/b.md", "memory/mine.md"]
