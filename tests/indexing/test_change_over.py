@@ -91,8 +91,7 @@ def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_g
     assert "answering with the embeddings of builtin" in found.stderr
     doctor = run("doctor", "--json")
     assert any(
-        "has embedded 160 of 384 chunks" in finding["text"]
-        for finding in json.loads(doctor.stdout)
+        "has embedded 160 of 384 chunks" in finding["text"] for finding in json.loads(doctor.stdout)
     )
     failing.requests_left = 10**9
     failing.embedded.clear()
