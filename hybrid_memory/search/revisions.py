@@ -16,6 +16,7 @@ in half of its marks or fewer on notes that it was not made with. Only front mat
 document that the search did not find; the other two forms compare the candidates of the search.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +33,10 @@ SUPERSEDES = ("supersedes", "replaces")
 STATUS = "superseded by "
 
 LAST_LINE = 2**31 - 1
+
+# Compiled only when needed: few documents declare anything
+MARKDOWN_LINK = r"\[[^\]]*\]\(<?([^()<>]+)>?\)"
+UPWARDS = r"^(?:\.{1,2}/)+"
 
 
 class Revision(NamedTuple):
@@ -143,8 +148,14 @@ def is_named(doc_id: str, names: Iterable[str]) -> bool:
 
 
 def _name(name: str) -> str:
-    target, _, _ = name.strip().removeprefix("[[").removesuffix("]]").partition("|")
-    return target.strip().removesuffix(".md")
+    """Return the name of a document without the signs of a link around it and the place in it.
+
+    '[[plan#Costs|the plan]]' -> 'plan', '[ADR-5](adr/0005-plan.md)' -> 'adr/0005-plan'
+    """
+    link = re.fullmatch(MARKDOWN_LINK, name.strip())
+    target = link[1] if link else name.strip().removeprefix("[[").removesuffix("]]")
+    target = target.partition("|")[0].partition("#")[0].strip()
+    return re.sub(UPWARDS, "", target).removesuffix(".md")
 
 
 def _by_front_matter(
