@@ -58,6 +58,11 @@ class Answer:
             self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)
 
 
+def too_small(best: Mapping[str, Any]) -> str:
+    """Return the warning for a budget in which not even an excerpt of the best result fits."""
+    return f"the budget is too small for the best result, {best['citation']}"
+
+
 MOST_OPERATORS = 8  # in a line
 MOST_LINES = 3  # about parts of a query that are words
 

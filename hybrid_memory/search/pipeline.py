@@ -18,7 +18,7 @@ from ..seams import RERANKED, load
 from ..storage.bm25 import CONTEXT_WEIGHT, K1
 from ..text.characters import citation
 from . import stages
-from .answer import Answer, as_written
+from .answer import Answer, as_written, too_small
 from .hit import Hit
 from .legs import LEADS, Legs, put_on_one_scale
 from .plan import Plan
@@ -216,9 +216,7 @@ class Search:
             missing = result_of(left_out, explain=False)
             if not results:
                 answer.nearest_miss = missing
-            answer.warnings.append(
-                f"the budget is too small for the best result, {missing['citation']}"
-            )
+            answer.warnings.append(too_small(missing))
         elif state.nearest_miss:
             surest = result_of(state.nearest_miss, explain=False)
             answer.keep_back(surest, request.min_confidence)

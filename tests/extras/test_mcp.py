@@ -460,6 +460,18 @@ def test_how_a_query_was_read_stands_below_the_passages(environ: dict[str, str])
     with_client(environ, play)
 
 
+def test_a_budget_that_is_too_small_is_named_with_its_way_out(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="a", text=f"the zebra {'and the lamp ' * 20}")
+        told = await ask(client, "memory_search", query="zebra", mode="keyword", budget=100)
+        problem = "the budget is too small for the best result, a#L1-L1"
+        assert told == f"Nothing fits: {problem}. A larger budget shows it."
+        shown = await ask(client, "memory_search", query="zebra", mode="keyword", budget=1000)
+        assert citations(shown) == ["a#L1-L1"]
+
+    with_client(environ, play)
+
+
 def test_an_answer_without_a_match_is_one_line(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         await ask(client, "memory_store", doc_id="a", text="the dentist has a garden")

@@ -159,6 +159,13 @@ def test_is_silent_when_the_time_is_over_unless_it_is_asked_why(
     assert last == f"hybrid-memory: there was no answer within {seconds} s (--timeout)"
 
 
+def test_says_that_a_passage_does_not_fit_if_it_is_asked_why(recall: Recall) -> None:
+    done = recall(QUESTION, "--budget", "100", "--explain")
+    assert (done.returncode, done.stdout) == (0, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("hybrid-memory: the budget is too small for the best result, ")
+
+
 def test_does_not_wait_for_standard_input_longer_than_it_may(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hybrid_memory", "recall"]
     with subprocess.Popen(

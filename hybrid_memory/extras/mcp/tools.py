@@ -22,7 +22,7 @@ from ...errors import (
     WayOut,
 )
 from ...search.answer import Answer as SearchAnswer
-from ...search.answer import operator_lines
+from ...search.answer import operator_lines, too_small
 from ...search.request import filters_of, request_of
 from ...search.result import FLOOR
 from ...storage.filters import FILTERS
@@ -299,6 +299,7 @@ def delete_text(store: HybridStore, doc_id: str) -> dict[str, Any]:
 
 NOTHING = "Nothing found. Try other words, as the notes would put it, or fewer filters."
 UNSURE = "No strong match: {problem}. A lower floor shows it."
+NO_ROOM = "Nothing fits: {problem}. A larger budget shows it."
 
 # Advice for an agent by the name of a way out
 WAYS_OUT = {
@@ -327,7 +328,8 @@ def passages(answer: SearchAnswer) -> str:
     of_query = [f"[{harmless(line)}]" for line in operator_lines(answer.operators)]
     if answer.nearest_miss and not answer.results:
         *warnings, problem = answer.warnings
-        return _with_warnings([UNSURE.format(problem=problem), *of_query], warnings)
+        reason = NO_ROOM if problem == too_small(answer.nearest_miss) else UNSURE
+        return _with_warnings([reason.format(problem=problem), *of_query], warnings)
     paper = StringIO()
     if answer.results and answer.hint:
         print(f"[{harmless(answer.hint)}]", file=paper)

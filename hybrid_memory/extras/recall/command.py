@@ -206,9 +206,10 @@ def recalled(
         rerank=False,
         literal=True,
     )
-    results = store.answer(reading.query, request).results
+    answer = store.answer(reading.query, request)
+    results = answer.results
     if not results:
-        explain("no passage has enough confidence")
+        explain(answer.warnings[-1] if answer.nearest_miss else "no passage has enough confidence")
         return []
     new = [result for result in results if not session.was_shown(result)]
     if not new:
