@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .result import STRONG, UNCLEAR, is_unclear, match
+from .result import STRONG, UNCLEAR, is_unclear
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
+ORDER = (
+    "confidence judges a passage alone; the order also counts its neighbours, its document and days"
+)
 NOTHING_FOUND = "nothing found; try other words, or fewer"
 
 
@@ -30,7 +33,7 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
 def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     """Return what to know of the results, or the most likely reason why there are none."""
     if answer.results:
-        return UNCLEAR if is_unclear(answer.results) else _surest(answer)
+        return UNCLEAR if is_unclear(answer.results) else _order(answer)
     if not answer.is_empty or plan.has_only_filters:
         return None
     if not storage.catalog.counts()["doc_count"]:
@@ -43,18 +46,12 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     return NOTHING_FOUND
 
 
-def _surest(answer: "Answer") -> str | None:
-    """Explain why a strong match is not the first result.
-
-    Scores decide the order, and confidence can differ from it: a score also counts the neighbours,
-    the document and the days of a passage. Neither is more often right, so the line only states
-    both.
+def _order(answer: "Answer") -> str | None:
+    """Explain why a strong match is not the first result. The line names none of them: where both
+    differ, the first result is more often right than the one with the highest confidence.
     """
     first = answer.results[0]
-    surest = max(answer.results, key=lambda result: result["confidence"])
-    if first["confidence"] >= STRONG or surest["confidence"] < STRONG:
+    highest = max(result["confidence"] for result in answer.results)
+    if first["confidence"] >= STRONG or highest < STRONG:
         return None
-    sureness = f"{surest['confidence']:.2f} ({match(surest['confidence'])})"
-    return (
-        f"results are ordered by score; {surest['citation']} has the highest confidence, {sureness}"
-    )
+    return ORDER

@@ -151,7 +151,7 @@ def match(confidence: float) -> str:
     return "some" if confidence >= SOME else "faint"
 
 
-UNCLEAR = "only faint matches, probably unrelated"
+UNCLEAR = "only faint matches, perhaps unrelated"
 
 
 FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read

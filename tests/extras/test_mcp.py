@@ -480,7 +480,7 @@ def test_an_answer_without_a_match_is_one_line(environ: dict[str, str]) -> None:
         assert told.startswith("No strong match: no result with confidence 0.25 or more;")
         assert "\n" not in told
         shown = await ask(client, "memory_search", query=query, mode="keyword", floor=0)
-        assert shown.startswith("[only faint matches, probably unrelated]\n**a#L1-L1**")
+        assert shown.startswith("[only faint matches, perhaps unrelated]\n**a#L1-L1**")
         assert "(faint)" in shown
 
     with_client(environ, play)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.advice import NOTHING_FOUND, advise
+from hybrid_memory.search.advice import NOTHING_FOUND, ORDER, advise
 from hybrid_memory.search.answer import Answer
 from hybrid_memory.search.request import Request
 from hybrid_memory.search.result import UNCLEAR
@@ -27,10 +27,7 @@ def hint_of(store: HybridStore, results: list[dict[str, Any]], query: str = "ser
         ([0.9, 0.2], None),
         ([0.4, 0.3], None),
         ([0.1, 0.2], UNCLEAR),
-        (
-            [0.389, 0.2, 0.546],
-            "results are ordered by score; c2#L1 has the highest confidence, 0.55 (strong)",
-        ),
+        ([0.389, 0.2, 0.546], ORDER),
         ([0.5, 0.9], None),  # the first is strong, too
     ],
 )

@@ -9,7 +9,7 @@ from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
 from ...search.advice import NOTHING_FOUND, ONLY_FILTERS
-from ...search.answer import Answer, operator_lines
+from ...search.answer import Answer, operator_lines, too_small
 from ...search.request import OPTIONS, Request, request_of
 from ...search.result import lean
 from ...storage.filters import FILTERS, Filters
@@ -157,8 +157,9 @@ def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> Non
     warnings = answer.warnings
     hint = answer.hint
     if answer.nearest_miss and not answer.results:
-        hint = warnings[-1]
-        warnings = warnings[:-1]
+        if warnings[-1] != too_small(answer.nearest_miss):  # that is printed with --quiet, too
+            hint = warnings[-1]
+            warnings = warnings[:-1]
     elif hint == NOTHING_FOUND and not store.config["refresh"]:
         hint = f"{hint}; `--refresh` reads recent changes first"
     tell(*warnings)
