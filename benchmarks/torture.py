@@ -187,7 +187,7 @@ class Scene:
             return [
                 finding.text
                 for finding in examine(store)
-                if finding.check in WHOLE and not finding.ok
+                if finding.check in WHOLE and finding.ok is False
             ]
 
     def another_model(self) -> None:
