@@ -176,7 +176,9 @@ def run(
                     hit["doc_id"] for hit in store.search(text.rsplit(" ", 1)[1], mode="keyword")
                 ]:
                     problems.append(f"{doc_id} is not found by its last word")
-        problems += [finding.text for finding in examine(store, thorough=True) if finding.ok is False]
+        problems += [
+            finding.text for finding in examine(store, thorough=True) if finding.ok is False
+        ]
     tried = sum(path.read_text("utf-8").count(TRIED) for path in notes if path.exists())
     print(
         f"{count} searches, {tried} writes, {kills} killed writers, {restarts} restarts, "
