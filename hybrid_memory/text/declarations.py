@@ -13,9 +13,11 @@ FEWEST_WORDS = 3  # of a former line; a shorter one stands in many places by cha
 FEWEST_WORDS_OF_TASK = 2
 
 TASK = re.compile(r"^[ \t>]*(?:[-*+]|\d+[.)])[ \t]+\[([^\]\n])\][ \t]+(\S.*)$", re.MULTILINE)
-CLOSED = frozenset("xX-")  # [x] is done, [-] is cancelled; every other mark is still open
+FEWEST_WORDS_BEFORE = 2  # a struck part; a statement struck whole is often followed by a remark
+OPEN = frozenset(" /><")  # every other mark than these and CLOSED has a meaning of its own
+CLOSED = frozenset("xX-")  # [x] is done, [-] is cancelled
 # The day of a task, as the Tasks plugin of Obsidian writes it, and the name of a block
-STAMP = re.compile(r"(?:[✅❌➕⏳🛫📅]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$")
+STAMP = re.compile(r"(?:[✅❌➕⏳🛫📅📆]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$")
 STRUCK = re.compile(r"~~([^~\n]+)~~")
 MARKER = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:\[[^\]\n]\][ \t]+)?")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -50,7 +52,7 @@ def strikes(text: str) -> Iterator[Strike]:
             before = STRUCK.sub(" ", line[: match.start()])
             former = words(f"{before} {match[1]}")
             rest = words(STRUCK.sub(" ", line[match.end() :]))
-            if rest and len(former) >= FEWEST_WORDS:
+            if rest and len(words(before)) >= FEWEST_WORDS_BEFORE and len(former) >= FEWEST_WORDS:
                 yield Strike(former, rest)
 
 
@@ -73,5 +75,5 @@ def tasks(text: str) -> Iterator[tuple[str, bool]]:
     """
     for state, task in TASK.findall(text):
         key = words(STAMP.sub("", task))
-        if len(key) >= FEWEST_WORDS_OF_TASK:
+        if len(key) >= FEWEST_WORDS_OF_TASK and state in OPEN | CLOSED:
             yield " ".join(key), state in CLOSED
