@@ -301,7 +301,7 @@ class HybridStore:
     def answer(self, query: str, request: Request) -> Answer:
         """Search; the answer has the results, warnings and timings.
 
-        Operators of the query that exclude all results are searched for as words.
+        If a -word excludes all results, it is searched for as a word.
         """
         planned = self.plan(query, request)
         answer = self._run_plan(planned)
@@ -309,25 +309,7 @@ class HybridStore:
             other = self._run_plan(self.plan(query, request, may_leave_out_words=False))
             if not other.is_empty:
                 answer = other
-        if planned.query.asked and not planned.has_only_filters and answer.is_empty:
-            answer = self._run_as_words(query, request, planned) or answer
         self._warn(*answer.warnings, *operator_lines(answer.operators))
-        return answer
-
-    def _run_as_words(self, query: str, request: Request, planned: Plan) -> Answer | None:
-        """Search for the operators of a query as words, because together they leave no result; None
-        if that finds nothing either.
-        """
-        operators = planned.query.operators
-        answer = self._run_plan(self.plan(query, request._replace(literal=True)))
-        if answer.is_empty:
-            return None
-        written = [*operators["filters"], *operators["without"]]
-        reason = f"no result is left with {', '.join(written)}"
-        words = {**operators["words"], **dict.fromkeys(written, reason)}
-        answer.operators = {"filters": [], "without": [], "words": words}
-        for result in answer.results:
-            result["operators"] = answer.operators
         return answer
 
     def plan(self, query: str, request: Request, *, may_leave_out_words: bool = True) -> Plan:

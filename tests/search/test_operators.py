@@ -221,10 +221,12 @@ def test_filters_that_are_given_as_options_stay_filters(memory: HybridStore) -> 
     assert memory.search("notes tag:gpu", tags=["nosuch"]) == []
 
 
-def test_filters_that_exclude_each_other_are_words(memory: HybridStore) -> None:
-    assert memory.search("notes after:2026-04 before:2026-04") != []
-    reason = "no result is left with after:2026-04, before:2026-04"
-    assert memory.warnings == [f"{reason}: searched for the words"]
+def test_filters_that_exclude_each_other_stay_filters(memory: HybridStore) -> None:
+    assert memory.search("notes after:2026-04 before:2026-04") == []
+    assert memory.warnings == [
+        "nothing can be since 2026-04 and until 2026-03-31: the first is later",
+        "filtered by after:2026-04, before:2026-04",
+    ]
 
 
 def test_recall_and_fts_syntax_have_no_operators(memory: HybridStore) -> None:
@@ -333,23 +335,3 @@ def test_a_budget_counts_the_key(run: Run) -> None:
     whole = len(run(*usual).stdout)
     assert len(run(*usual, "--budget", str(whole - 1)).stdout) < whole
     assert len(json.loads(run(*usual, "--budget", str(whole)).stdout)) == 3
-
-
-@pytest.mark.parametrize(
-    ("query", "written"),
-    [
-        ("backup status:open status:done", ["status:open", "status:done"]),
-        ("backup tag:ops tag:home", ["tag:ops", "tag:home"]),
-        ('-"the backup" backup', ['-"the backup"']),
-    ],
-)
-def test_operators_that_together_leave_nothing_are_words(query: str, written: list[str]) -> None:
-    with HybridStore(":memory:", {"provider": "none"}) as store:
-        store.store("a", "---\nstatus: open\ntags: [ops]\n---\nThe backup runs at ten.")
-        store.store("b", "---\nstatus: done\ntags: [home]\n---\nThe backup of home.")
-        results = store.search(query)
-        assert {hit["doc_id"] for hit in results} == {"a", "b"}
-        assert list(results[0]["operators"]["words"]) == written
-        assert any("no result is left with" in line for line in store.warnings)
-        assert store.search("backup tag:ops")[0]["operators"]["filters"] == ["tag:ops"]
-        assert store.search("backup", tag=["ops", "home"]) == []  # options stay filters
