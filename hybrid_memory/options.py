@@ -210,12 +210,6 @@ def _text_or_word(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
     return check
 
 
-def _checked_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
-    return storable_name(value)
-
-
 def _checked_whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{value!r} is not a whole number")
@@ -274,7 +268,7 @@ def _plain(key: str, value: Any) -> str:
     raise ValueError(f"the value of {key!r} must be a text, a number or a list of these")
 
 
-TEXT = Kind("string", _text, _checked_text, metavar="TEXT", pattern=r"[^\x00]*")
+TEXT = Kind("string", _text, _text_or_word(storable_name), metavar="TEXT", pattern=r"[^\x00]*")
 COUNT = Kind("integer", _whole, _checked_whole, metavar="N")
 NUMBER = Kind("number", _number, _checked_number, metavar="N")
 CHARACTERS = Kind("integer", _characters, _checked_whole, metavar="N")
