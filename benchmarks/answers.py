@@ -225,7 +225,7 @@ def lines_of(path: Path) -> Iterator[str]:
 def tools() -> None:
     """Sizes of what an agent reads once."""
     from hybrid_memory.extras.mcp.definitions import TOOLS
-    from hybrid_memory.extras.mcp.protocol import INSTRUCTIONS
+    from hybrid_memory.extras.mcp.stdio import INSTRUCTIONS
 
     listed = [tool.definition(name) for name, tool in TOOLS.items()]
     sizes = {

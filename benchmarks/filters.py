@@ -23,10 +23,12 @@ from pathlib import Path
 
 from common import Row, run
 
-from hybrid_memory import HybridStore, views
+from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import documents
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras import doctor
-from hybrid_memory.indexing import embed_pending
+from hybrid_memory.indexing.pending import embed_pending
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 
@@ -128,11 +130,11 @@ def searches(
 def others(store: HybridStore, doc_id: str) -> Iterator[Row]:
     calls: dict[str, Callable[[], object]] = {
         "search --context 2": lambda: store.answer(QUERIES[0], Request(10, context=2)),
-        "list": lambda: views.documents(store),
-        "list --in 'long/1*'": lambda: views.documents(store, filters=Filters(inside="long/1*")),
+        "list": lambda: documents(store),
+        "list --in 'long/1*'": lambda: documents(store, filters=Filters(inside="long/1*")),
         "stats": store.stats,
-        "get, 200 lines": lambda: views.read(store, doc_id),
-        "get, the last line": lambda: views.read(store, f"{doc_id}#L3"),
+        "get, 200 lines": lambda: read(store, doc_id),
+        "get, the last line": lambda: read(store, f"{doc_id}#L3"),
         "doctor": lambda: doctor.examine(store),
         "delete of another": lambda: store.delete("small"),
     }

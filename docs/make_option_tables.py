@@ -16,7 +16,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from hybrid_memory.extras.serve.bounds import add_bounds
-from hybrid_memory.seams import COMMANDS, GROUPS
+from hybrid_memory.registry import COMMANDS, GROUPS
 from hybrid_memory.search.request import OPTIONS
 from hybrid_memory.storage.filters import FILTERS
 from hybrid_memory.surface.arguments import (

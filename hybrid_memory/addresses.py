@@ -22,7 +22,7 @@ _PUBLIC = ("host", "hostaddr", "port", "user", "dbname", "service")
 
 
 def server_scheme(database: str) -> str | None:
-    """The key of `seams.ENGINES` for a server address; None for a file.
+    """The key of `registry.ENGINES` for a server address; None for a file.
 
     Raises ConfigError, without the text, for a malformed address.
     """

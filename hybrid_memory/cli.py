@@ -8,7 +8,7 @@ try:
     from typing import NoReturn
 
     from .errors import HybridMemoryError, UsageError
-    from .seams import COMMANDS, COMPLETION, load
+    from .registry import COMMANDS, COMPLETION, load
     from .surface import streams
     from .surface.arguments import has_working_directory, parse
     from .surface.streams import tell

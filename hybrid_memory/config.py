@@ -19,7 +19,7 @@ from .paths import (
     user_config_file,
     user_database,
 )
-from .seams import PROVIDERS, RERANKERS
+from .registry import PROVIDERS, RERANKERS
 
 MAXIMUM = 10**9  # larger numbers do not fit into SQLite, into memory or into a timer
 

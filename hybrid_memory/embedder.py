@@ -1,8 +1,8 @@
-"""What an embedder is, and the one for Ollama; the modules are embedding/protocol.py and
+"""What an embedder is, and the one for Ollama; the modules are embedding/interface.py and
 embedding/ollama.py.
 """
 
+from .embedding.interface import Embedder, MinimalEmbedder
 from .embedding.ollama import OllamaEmbedder
-from .embedding.protocol import Embedder, MinimalEmbedder
 
 __all__ = ["Embedder", "MinimalEmbedder", "OllamaEmbedder"]

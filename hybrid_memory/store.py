@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from . import config as configuration
 from . import messages
 from .addresses import server_scheme
-from .embedding import protocol as providers
+from .embedding import choice
+from .embedding.identity import conflict
+from .embedding.interface import complete
 from .errors import ConfigError, ConnectionLostError
-from .seams import ENGINES, RERANKERS, load
+from .registry import ENGINES, RERANKERS, load
 from .search.advice import advise
 from .search.answer import Answer, operator_lines
 from .search.pipeline import Search
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from .documents.document import Document, Prepared
-    from .embedding.protocol import Embedder, MinimalEmbedder
-    from .indexing import Embedded
+    from .embedding.interface import Embedder, MinimalEmbedder
+    from .indexing.pending import Embedded
     from .search.answer import Reranker
-    from .storage.protocol import Storage
+    from .storage.interface import Storage
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -143,8 +145,8 @@ class HybridStore:
         None for the provider "none".
         """
         if self._given_embedder is not None:
-            return providers.complete(self._given_embedder)
-        return providers.make(self.config, self.storage.embeddings.identity(), self._text_of_notes)
+            return complete(self._given_embedder)
+        return choice.make(self.config, self.storage.embeddings.identity(), self._text_of_notes)
 
     @cached_property
     def reranker(self) -> "Reranker | None":
@@ -163,13 +165,13 @@ class HybridStore:
             identity = self.storage.embeddings.identity()
             if identity is None:
                 return self.embedder
-            if self._fitting and not providers.conflict(identity, self._fitting):
+            if self._fitting and not conflict(identity, self._fitting):
                 return self._fitting
             given = self.embedder if self._given_embedder is not None else None
-            if given and not providers.conflict(identity, given):
+            if given and not conflict(identity, given):
                 self._fitting = given
             else:
-                self._fitting = providers.fitting(self.config, identity) or given
+                self._fitting = choice.fitting(self.config, identity) or given
             return self._fitting
 
     @property
@@ -192,7 +194,7 @@ class HybridStore:
             identity = self.storage.embeddings.identity()
         if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:
             return None
-        return providers.ADVICE.get(identity["provider"])
+        return choice.ADVICE.get(identity["provider"])
 
     def _text_of_notes(self) -> str:
         """The text about to be ingested, or else some text of the newest documents."""
@@ -212,8 +214,8 @@ class HybridStore:
         *,
         anew: bool = False,
     ) -> "Embedded":
-        """Embed the chunks without an embedding, or all chunks by another model; see indexing.py."""
-        from .indexing import Embedded, embed
+        """Embed the chunks without an embedding, or all chunks by another model; see indexing/pending.py."""
+        from .indexing.pending import Embedded, embed
 
         with self.storage.guarded("cannot write"):
             if self.embedder is None:
@@ -243,7 +245,7 @@ class HybridStore:
         id of a file's document.
         """
         from .documents.document import Document
-        from .indexing import OvertakenError, put_document, revised, stored_text
+        from .indexing.documents import OvertakenError, put_document, revised, stored_text
 
         if not doc_id:
             raise ValueError("doc_id is empty")
@@ -328,7 +330,7 @@ class HybridStore:
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Returns the number of its chunks: 0 if no document has this id."""
-        from .indexing import delete_document
+        from .indexing.documents import delete_document
 
         with self.storage.guarded("cannot write"):
             deleted = delete_document(self.storage, storable(doc_id))
@@ -353,7 +355,7 @@ class HybridStore:
         `building` describes an unfinished set of embeddings by another model, with `model`, `done`
         and `of`; else it is None. `reranker` is the name of the configured reranker, or None.
         """
-        from .indexing import building
+        from .indexing.pending import building
 
         with self.storage.snapshot():
             return {

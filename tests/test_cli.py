@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.seams import COMMANDS, GROUPS
+from hybrid_memory.registry import COMMANDS, GROUPS
 from hybrid_memory.surface.arguments import command_parser
 from tests.command import Run, answer, in_terminal
 from tests.fake_ollama import FakeOllama

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import config
-from hybrid_memory.seams import COMMANDS
+from hybrid_memory.registry import COMMANDS
 from hybrid_memory.search.pipeline import WEIGHTS
 from hybrid_memory.surface.arguments import Parser, command_parser, parse
 
@@ -250,7 +250,7 @@ def test_pages_name_only_files_that_exist() -> None:
 
 def test_contributing_names_what_the_modules_have() -> None:
     named = re.findall(r"`(\w+)` in\s`(hybrid_memory/[\w/]+\.py)`", text(DOCS / "contributing.md"))
-    assert ("TABLE", "hybrid_memory/embedding/protocol.py") in named
+    assert ("TABLE", "hybrid_memory/embedding/choice.py") in named
     assert [
         (name, module)
         for name, module in named

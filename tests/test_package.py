@@ -33,8 +33,8 @@ import os, pathlib, sys
 from hybrid_memory import HybridStore, QueryError, StoreError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import documents
-from hybrid_memory.views import read
+from hybrid_memory.browse.lists import documents
+from hybrid_memory.browse.passage import read
 
 pathlib.Path("notes").mkdir()
 pathlib.Path("notes/a.md").write_bytes(b"caf\\xe9 gpu")

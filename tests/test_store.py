@@ -8,9 +8,10 @@ import pytest
 
 from hybrid_memory import ConfigError, HybridStore, Result, SourceError, StoreError
 from hybrid_memory.documents.document import Document
-from hybrid_memory.embedding import protocol as identity
+from hybrid_memory.embedding import identity
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.indexing import delete_collection, delete_path, embed_pending
+from hybrid_memory.indexing.documents import delete_collection, delete_path
+from hybrid_memory.indexing.pending import embed_pending
 from hybrid_memory.search.request import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import documents
+from hybrid_memory.browse.passage import read
+from hybrid_memory.browse.twins import twin
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import documents, read, twin
 from tests.command import Run, answer
 
 PORT = (

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import hybrid_memory
-from hybrid_memory.embedding import protocol as providers
+from hybrid_memory.embedding import choice
 from hybrid_memory.extras.rerankers.servers import FORMS
-from hybrid_memory.seams import (
+from hybrid_memory.registry import (
     COMMANDS,
     COMPLETION,
     EDITOR,
@@ -121,7 +121,7 @@ def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
     ]
     assert all(callable(load(place)) or place in {*FORMATS.values(), MARKDOWN} for place in places)
     assert all(map(callable, map(load, (COMPLETION, EDITOR, PICKER, RERANKED))))
-    assert set(PROVIDERS) == set(providers.TABLE)
+    assert set(PROVIDERS) == set(choice.TABLE)
     assert set(RERANKERS) == {"local", *FORMS}
 
 
@@ -143,7 +143,7 @@ def test_what_comments_and_docstrings_name_is_there() -> None:
                 wrong.append((path.name, name))
         for name, module, member in MEMBER.findall(text):
             texts = modules.get(module, [] if name.startswith(ROOMS) else [member])
-            if module in TABLES or member in modules:  # chunks.slot, embedding.protocol
+            if module in TABLES or member in modules:  # chunks.slot, embedding.choice
                 continue
             if not any(re.search(rf"\b{member}\b", text) for text in texts):
                 wrong.append((path.name, name))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from ..seams import FORMATS, MARKDOWN, load
+from ..registry import FORMATS, MARKDOWN, load
 from ..text.dates import DATE_KEYS
 from .files import BadFileError
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import messages as log
 from ..text.characters import plural, storable
-from . import protocol as prompts
+from . import prompts
 from .transport import (
     BUSY,
     LONG,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import requests
 
-from ..seams import REMOTE_SESSION, load
+from ..registry import REMOTE_SESSION, load
 from .replies import ConnectTimeout, Response, TooLong
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 from zlib import crc32
 
 from ..search.revisions import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
-from ..storage.protocol import Storage
+from ..storage.interface import Storage
 from ..storage.rows import ChunkRow
 from ..store import HybridStore, retry_once
 from ..surface.streams import harmless

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import config
 from ..errors import HybridMemoryError
-from ..seams import COMMANDS, load
+from ..registry import COMMANDS, load
 from ..store import HybridStore
 from ..surface import arguments
 from ..surface.arguments import Parser, common_parser, main_parser

@@ -18,9 +18,9 @@ from ..addresses import address_fault, is_server
 from ..config import DEFAULTS
 from ..documents.document import Document
 from ..errors import StoreError, UsageError
-from ..indexing import put_document, stored_text
+from ..indexing.documents import put_document, stored_text
 from ..messages import Progress
-from ..storage.protocol import Storage
+from ..storage.interface import Storage
 from ..storage.rows import Vectors
 from ..storage.source import Whole
 from ..storage.sqlite.remains import Remains, SavedText, read_remains

@@ -16,7 +16,7 @@ from typing import NamedTuple, TextIO
 
 from ..documents.files import PATTERN, BadFileError, time_limit
 from ..documents.formats import format_of, own_suffix
-from ..embedding.protocol import differing, identity_of
+from ..embedding.identity import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
 from ..store import HybridStore, retry_once

@@ -44,7 +44,7 @@ from ..storage.source import (
     is_in,
     refusal_limits,
 )
-from ..storage.target import find
+from ..storage.targets import find
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.output import confidence_text, points

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from .result import STRONG, UNCLEAR, is_unclear
 
 if TYPE_CHECKING:
-    from ..storage.protocol import Storage
+    from ..storage.interface import Storage
     from .answer import Answer
     from .plan import Plan
 
@@ -22,7 +22,7 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
         answer.warnings.append(ONLY_FILTERS)
     filters = plan.request.filters
     if filters and not answer.results and not answer.nearest_miss:
-        from ..storage.target import unmet
+        from ..storage.filter_values import unmet
 
         problem = unmet(storage, filters)
         if problem:

@@ -14,7 +14,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..seams import RERANKED, load
+from ..registry import RERANKED, load
 from ..storage.bm25 import CONTEXT_WEIGHT, K1
 from ..text.characters import citation
 from . import stages
@@ -33,8 +33,8 @@ OF_CONTEXT = CONTEXT_WEIGHT * (1 + K1) / (CONTEXT_WEIGHT + K1)
 
 if TYPE_CHECKING:
     from ..config import Settings
-    from ..embedding.protocol import Embedder
-    from ..storage.protocol import Storage
+    from ..embedding.interface import Embedder
+    from ..storage.interface import Storage
     from ..storage.rows import KeywordLeg, Ranking
     from ..text.query import Query
     from .answer import Reranker

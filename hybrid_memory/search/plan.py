@@ -7,7 +7,7 @@ from ..text.query import Query, Term, may_have_operators
 
 if TYPE_CHECKING:
     from ..config import Settings
-    from ..storage.protocol import Storage
+    from ..storage.interface import Storage
     from .request import Request
 
 
@@ -73,7 +73,7 @@ def plan(
         if query.asked:
             filters = narrowed(filters, query.asked)
         if filters:
-            from ..storage.target import resolved
+            from ..storage.filter_values import resolved
 
             filters = resolved(storage, filters)
     options: dict[str, Any] = {"filters": filters}
@@ -87,7 +87,7 @@ def plan(
 def _read(storage: "Storage", text: str, request: "Request", *, may_leave_out_words: bool) -> Query:
     memory = None
     if may_have_operators(text):
-        from ..storage.target import StoredMemory
+        from ..storage.filter_values import StoredMemory
 
         memory = StoredMemory(storage, request.filters)
     return Query(

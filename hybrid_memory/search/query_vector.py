@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..embedding.protocol import (
-    BUILTIN,
+from ..embedding.choice import BUILTIN, replacement
+from ..embedding.identity import (
     MISFIT,
     NAMESAKE,
     conflict,
@@ -13,14 +13,13 @@ from ..embedding.protocol import (
     is_minilm,
     meanwhile,
     name_of,
-    replacement,
 )
 from ..errors import Message, WayOut
 
 if TYPE_CHECKING:
     from ..config import Settings
-    from ..embedding.protocol import Embedder
-    from ..storage.protocol import Storage
+    from ..embedding.interface import Embedder
+    from ..storage.interface import Storage
     from ..storage.rows import Identity
     from ..text.query import Query
 

@@ -28,7 +28,7 @@ from .hit import Hit
 from .stages import has_word
 
 if TYPE_CHECKING:
-    from ..storage.protocol import Storage
+    from ..storage.interface import Storage
     from .state import SearchState
 
 SUPERSEDED_BY = ("superseded_by", "replaced_by")

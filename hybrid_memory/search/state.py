@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..storage.protocol import KeywordIndex, Storage
+    from ..storage.interface import KeywordIndex, Storage
     from ..text.query import Query
     from .hit import Hit
     from .request import Request

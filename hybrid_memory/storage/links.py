@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..documents.links import DocumentLinks, Link, above, folded, is_attachment, key_of, path_of
-from .protocol import LinkRow
+from .interface import LinkRow
 
 # Kinds of names
 FILE = "file"

@@ -20,7 +20,7 @@ from .. import __version__, config, paths
 from ..addresses import absolute, is_server
 from ..errors import StoreError, UsageError, suggestion
 from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
-from ..seams import COMMANDS, GROUPS, load
+from ..registry import COMMANDS, GROUPS, load
 from ..search.request import filters_of
 from ..storage.filters import FILTERS, Filters
 from ..store import HybridStore

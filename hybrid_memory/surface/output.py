@@ -16,7 +16,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..documents.terms import SEPARATOR, plain
-from ..seams import EDITOR, load
+from ..registry import EDITOR, load
 from ..search.request import Budget
 from ..search.result import lean, match
 from ..storage.bm25 import stems

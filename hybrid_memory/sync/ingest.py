@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..documents.document import Prepared, chunk_row, document_row
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import format_of
-from ..embedding.protocol import BUILTIN, conflict, meanwhile
+from ..embedding.choice import BUILTIN
+from ..embedding.identity import conflict, meanwhile
 from ..errors import SourceError
 from ..messages import Progress, count_batches
 from ..options import TEXT, Option, fields_given

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..documents.files import FoundFile, Walk
 from ..documents.formats import format_of
 from ..errors import SourceError
-from ..storage.protocol import Documents, Sources, Storage
+from ..storage.interface import Documents, Sources, Storage
 from ..storage.source import (
     Refusal,
     Source,

@@ -24,9 +24,9 @@ from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from ..documents.document import Document, Extract, Prepared, assemble, chunking, texts_of
 from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
-from ..indexing import make_vectors
+from ..indexing.pending import make_vectors
 from ..paths import CHECKOUT
-from ..seams import PROVIDERS, load
+from ..registry import PROVIDERS, load
 from ..storage.rows import Vectors
 from ..storage.source import Source
 from .report import Report
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from threading import Thread
 
     from ..embedding.builtin import BuiltinEmbedder
-    from ..embedding.protocol import Embedder
+    from ..embedding.interface import Embedder
 
 
 class Unchanged(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..documents.files import BadFileError, time_limit
 from ..errors import SourceError, StoreError
-from ..indexing import embed_pending, put_document
+from ..indexing.documents import put_document
+from ..indexing.pending import embed_pending
 from ..search.answer import Answer
 from ..search.request import Request
 from ..storage.source import Source, default_collection

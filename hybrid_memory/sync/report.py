@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..documents.files import LINK, BadFileError
-from ..indexing import Embedded
+from ..indexing.pending import Embedded
 from ..text.characters import plural
 
 ELSEWHERE = "elsewhere"  # files that are documents of another source; not a problem

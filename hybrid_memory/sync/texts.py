@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from ..documents.document import Document, Prepared, chunking
-from ..indexing import OvertakenError, StoredText, put_again, stored_text
+from ..indexing.documents import OvertakenError, StoredText, put_again, stored_text
 from ..store import HybridStore
 from ..text.characters import plural
 from .report import Report

@@ -10,9 +10,9 @@ from shlex import quote
 from typing import Any
 
 from ..documents.document import Prepared
-from ..embedding.protocol import Embedder
-from ..indexing import BATCH, accepts, is_another_model, mark_unembeddable, new_vectors
-from ..storage.protocol import GrowingDocument, Storage
+from ..embedding.interface import Embedder
+from ..indexing.pending import BATCH, accepts, is_another_model, mark_unembeddable, new_vectors
+from ..storage.interface import GrowingDocument, Storage
 from ..storage.rows import Vectors
 from ..storage.source import Source
 from ..store import HybridStore

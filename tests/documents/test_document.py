@@ -3,9 +3,9 @@ import json
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document, chunking, prepare
 from hybrid_memory.documents.markdown import LONGEST_TITLE
-from hybrid_memory.views import read
 from tests.conftest import TopicEmbedder
 
 PAGE = """\

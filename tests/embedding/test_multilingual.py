@@ -10,8 +10,8 @@ import pytest
 
 from hybrid_memory.embedding import multilingual
 from hybrid_memory.embedding.builtin import FOLDED, BuiltinEmbedder, Table
+from hybrid_memory.embedding.choice import builtin_for
 from hybrid_memory.embedding.multilingual import MultilingualEmbedder
-from hybrid_memory.embedding.protocol import builtin_for
 from tests.command import Run, answer
 
 DATA = Path(multilingual.__file__).with_name("multilingual.bin")

@@ -1,6 +1,6 @@
 import pytest
 
-from hybrid_memory.embedding import protocol as prompts
+from hybrid_memory.embedding import prompts
 from hybrid_memory.errors import ConfigError
 
 QWEN = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}"

@@ -13,7 +13,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from hybrid_memory.extras.mcp.protocol import Server
+from hybrid_memory.extras.mcp.stdio import Server
 from hybrid_memory.extras.mcp.tools import Tools
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore, StoreError
+from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.copy import copy
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import connection as here
 from hybrid_memory.extras.postgres import embeddings, vectors
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import read
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 

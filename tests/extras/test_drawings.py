@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import links
 from hybrid_memory.documents.formats import format_of
 from hybrid_memory.extras.formats import drawings
 from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import links
 
 NOTE = """\
 ---

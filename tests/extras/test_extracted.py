@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import format_of, refusal
 from hybrid_memory.extras.formats import docx, pdf
@@ -29,7 +30,6 @@ from hybrid_memory.extras.why import explain
 from hybrid_memory.search.request import Budget, Request
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.report import Report
-from hybrid_memory.views import read
 from tests.command import Run, answer
 
 FILES = Path(__file__).parent / "files"

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.chunker import Chunk, chunks_of
 from hybrid_memory.documents.formats import format_of
 from hybrid_memory.extras.formats import org, rst
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import read
 
 ORG = """\
 #+TITLE: The plan of

@@ -24,7 +24,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from hybrid_memory import HybridStore, __version__
 from hybrid_memory.config import merge_layers
 from hybrid_memory.errors import Message, WayOut
-from hybrid_memory.extras.mcp.protocol import Server
+from hybrid_memory.extras.mcp.stdio import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import arguments as shared

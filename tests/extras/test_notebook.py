@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.formats import notebook
 from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import read
 
 
 def made(*cells: Any, **more: Any) -> bytes:

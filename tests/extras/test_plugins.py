@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore, __version__
-from hybrid_memory.seams import COMMANDS
+from hybrid_memory.registry import COMMANDS
 from tests.command import Run, answer
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ from hybrid_memory.extras.providers.fastembed import LocalEmbedder
 from hybrid_memory.extras.providers.gemini import GeminiEmbedder
 from hybrid_memory.extras.providers.openai import OpenAIEmbedder
 from hybrid_memory.extras.providers.voyage import VoyageEmbedder
-from hybrid_memory.seams import PROVIDERS
+from hybrid_memory.registry import PROVIDERS
 from hybrid_memory.sync.ingest import Ingest
 from tests.fake_apis import KEY, FakeGemini, FakeOpenAI, FakeVoyage
 from tests.fake_ollama import FakeOllama, vector

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.formats import epub, html, odt
 from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.extras.formats.zipped_xml import MAX_XML
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import read
 
 PAGE = """\
 <!DOCTYPE html><html><head><title>The boiler &amp; I</title>

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import documents
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
 from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks, with_plain_space
 from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views import documents
 from tests.conftest import TopicEmbedder, indexed_words
 from tests.sync.test_ingest import ids
 

@@ -9,10 +9,10 @@ from typing import Any, BinaryIO
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.passage import read
 from hybrid_memory.errors import QueryError
 from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import read
 from tests.command import Run, answer, in_terminal
 
 Notes = Callable[..., Path]

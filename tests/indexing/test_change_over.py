@@ -14,7 +14,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.indexing import building
+from hybrid_memory.indexing.pending import building
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh

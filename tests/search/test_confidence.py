@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
-from hybrid_memory.indexing import new_vectors
+from hybrid_memory.indexing.pending import new_vectors
 from hybrid_memory.search.legs import measure_nearness
 from hybrid_memory.search.request import Request
 from hybrid_memory.search.stages import confidence

@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import documents
 from hybrid_memory.documents.document import Document, Prepared
 from hybrid_memory.documents.links import filterable_tags
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.indexing import accepts, new_vectors
+from hybrid_memory.indexing.pending import accepts, new_vectors
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters, have_values
 from hybrid_memory.storage.sqlite import keyword, selection
@@ -27,7 +28,6 @@ from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
 from hybrid_memory.text.query import Query
-from hybrid_memory.views import documents
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import documents
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.copy import copy
 from hybrid_memory.search.request import Request
@@ -17,7 +19,6 @@ from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text.dates import heading_day
-from hybrid_memory.views import documents, read
 
 pytestmark = pytest.mark.both_engines
 

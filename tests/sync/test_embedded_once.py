@@ -7,7 +7,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.indexing import delete_collection
+from hybrid_memory.indexing.documents import delete_collection
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.command import Run, answer

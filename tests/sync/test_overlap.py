@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
-from hybrid_memory.indexing import delete_collection
+from hybrid_memory.indexing.documents import delete_collection
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.command import Run, answer

@@ -215,6 +215,6 @@ def test_embeddings_come_in_small_batches_until_time_is_up(
     notes({f"{i}.md": f"note {i}" for i in range(50)})
     clock = iter([0.0, 0.5, 1.0, 2.5, 2.5])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hybrid_memory.indexing.time.monotonic", lambda: next(clock))
+        patch.setattr("hybrid_memory.indexing.pending.time.monotonic", lambda: next(clock))
         report = refresh(store, embed_seconds=2.0)
     assert (report.files, report.embedded, report.pending) == (50, 32, 18)

@@ -11,7 +11,7 @@ from ...surface.arguments import Parser, examples, open_store, place
 from ...surface.streams import json_lines, output
 from ..serve.bounds import add_bounds, bounds_of
 from .definitions import TOOLS
-from .protocol import serve
+from .stdio import serve
 from .tools import Tools
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ... import config
+from ...browse.lists import documents
+from ...browse.passage import read
 from ...errors import (
     HybridMemoryError,
     Message,
@@ -25,8 +27,8 @@ from ...search.answer import Answer as SearchAnswer
 from ...search.answer import operator_lines, too_small
 from ...search.request import filters_of, request_of
 from ...search.result import FLOOR
+from ...storage.filter_values import collections
 from ...storage.filters import FILTERS
-from ...storage.target import collections
 from ...store import HybridStore
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import budget as budget_of
@@ -35,7 +37,6 @@ from ...surface.streams import harmless
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import storable, storable_name
-from ...views import documents, read
 from ..note import write_note
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import (

@@ -31,6 +31,8 @@ with needing("picker", "`hybrid-memory search` without a query"):
     from prompt_toolkit.output import ColorDepth, create_output
     from prompt_toolkit.styles import Style
 
+from ...browse.lists import newest
+from ...browse.passage import read
 from ...documents.terms import listed
 from ...errors import HybridMemoryError
 from ...search.advice import ONLY_FILTERS
@@ -43,7 +45,6 @@ from ...surface.streams import harmless, printable
 from ...text.analyzer import stem
 from ...text.characters import citation, clipped, columns, plural, wrapped
 from ...text.highlight import Highlighter
-from ...views import newest, read
 
 # The help line, for a picker that opens notes and for one that prints citations
 OPENING = "Enter opens  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent  ^Y copies"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import NotFoundError, QueryError, SourceError, WayOut
 from ...storage.filters import Filters
 from ...storage.sqlite.selection import is_inside
-from ...storage.target import find
+from ...storage.targets import find
 from ...surface.arguments import Parser, count, examples, non_empty
 
 if TYPE_CHECKING:

@@ -9,21 +9,22 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from ...browse.lists import broken, newest
+from ...browse.lists import documents as listed
+from ...browse.lists import links as links_of
+from ...browse.passage import days_of, passage
 from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.advice import ONLY_FILTERS
 from ...search.result import match
 from ...storage.bm25 import stems
-from ...storage.target import WHOLE, split_target
+from ...storage.targets import WHOLE, split_target
 from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import AFTER, BEFORE, body_of, marking_query, shown, title_of, titled
 from ...sync.refresh import search as refreshed_search
 from ...text.characters import digest
 from ...text.highlight import Highlighter
-from ...views import broken, days_of, newest, passage
-from ...views import documents as listed
-from ...views import links as links_of
 from ..audit import FirstPassages, superseded
 from ..doctor import examine
 from . import images, parameters, responses

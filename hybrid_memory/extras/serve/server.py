@@ -33,7 +33,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ... import __version__
 from ...errors import ConfigError, HybridMemoryError
-from ..mcp import protocol
+from ..mcp import stdio
 from ..mcp.tools import ProtocolError, Tools
 from . import openapi, responses, routes, security
 from .memory import BusyError, Memory, in_thread
@@ -279,7 +279,7 @@ RESULTS = {  # MCP method -> the SDK's name for its handler, and the result type
 
 def sdk_server(tools: Tools) -> SdkServer[Any]:
     """Return an MCP server of the SDK, for HTTP, with the same answers as over standard output."""
-    answering = protocol.Server(tools)
+    answering = stdio.Server(tools)
 
     def handler(method: str, result_type: Any) -> Any:
         async def handle(context: Any, params: mcp_types.RequestParams | None) -> Any:
@@ -299,11 +299,11 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
     handlers = {
         name: handler(method, result_type) for method, (name, result_type) in RESULTS.items()
     }
-    hints: Any = {method: CacheHint(ttl_ms=kept) for method, kept in protocol.KEPT.items()}
+    hints: Any = {method: CacheHint(ttl_ms=kept) for method, kept in stdio.KEPT.items()}
     return SdkServer(
-        protocol.SERVER_INFO["name"],
+        stdio.SERVER_INFO["name"],
         version=__version__,
-        instructions=protocol.INSTRUCTIONS,
+        instructions=stdio.INSTRUCTIONS,
         cache_hints=hints,
         **handlers,
     )

@@ -5,9 +5,10 @@ from argparse import Namespace
 from shlex import quote
 from typing import Any, TextIO
 
+from ...browse.lists import broken, documents, links, tags
+from ...browse.passage import read
 from ...errors import QueryError, SourceError, UsageError
 from ...storage.filters import FILTERS
-from ...views import broken, documents, links, read, tags
 from .. import arguments
 from ..arguments import Parser, add_json, add_options, examples, open_store
 from ..streams import advise, harmless, print_answer, printable, tell

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
-from ...seams import PICKER, load
+from ...registry import PICKER, load
 from ...search.advice import NOTHING_FOUND, ONLY_FILTERS
 from ...search.answer import Answer, operator_lines, too_small
 from ...search.request import OPTIONS, Request, request_of
@@ -135,7 +135,7 @@ def run_search(args: argparse.Namespace) -> int:
 
 def _list(store: HybridStore, filters: Filters | None, limit: int) -> None:
     """Print the newest documents that match filters."""
-    from ...views import newest  # a search does not need it
+    from ...browse.lists import newest  # a search does not need it
     from ..terminal import show_documents
 
     with output() as stream:

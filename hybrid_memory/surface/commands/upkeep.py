@@ -5,8 +5,9 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...browse.twins import twin
 from ...errors import ConfigError, SourceError, UsageError
-from ...indexing import Deleted, delete_collection, delete_document, delete_path
+from ...indexing.documents import Deleted, delete_collection, delete_document, delete_path
 from ...messages import Progress, count_batches
 from ...storage.source import real_path
 from ...store import HybridStore
@@ -14,7 +15,6 @@ from ...sync.refresh import store_file
 from ...sync.report import Report
 from ...sync.texts import cut_texts_anew
 from ...text.characters import storable, storable_name
-from ...views import twin
 from .. import arguments
 from ..arguments import Parser, add_json, examples, open_store, place
 from ..streams import print_answer, print_with_warnings, tell

@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 import hybrid_memory
 from hybrid_memory import ConfigError, HybridStore, StoreError
 from hybrid_memory.addresses import public_name
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.environment import without_password
@@ -20,7 +21,6 @@ from hybrid_memory.extras.postgres import connection as here
 from hybrid_memory.extras.postgres.schema import OF_A_SPACE, VERSION
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views import read
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.postgres_server import PostgresServer

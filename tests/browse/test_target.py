@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore, QueryError
-from hybrid_memory.storage.target import Place, split_target
-from hybrid_memory.views import read
+from hybrid_memory.browse.passage import read
+from hybrid_memory.storage.targets import Place, split_target
 
 PLAN = """\
 ---

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.browse.lists import documents
 from hybrid_memory.documents.document import Document
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite.catalog import BY_DATE, LIST
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import documents
 from tests.conftest import TopicEmbedder
 
 Notes = Callable[[dict[str, str | bytes]], Path]

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, QueryError, SourceError
+from hybrid_memory.browse.passage import read
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import read
 from tests.conftest import TopicEmbedder
 
 Notes = Callable[[dict[str, str | bytes]], Path]

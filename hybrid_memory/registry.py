@@ -198,7 +198,7 @@ FORMATS = {
 }
 MARKDOWN = "documents.markdown:FORMAT"
 
-# The config key `provider` -> the class of the embedder, with the arguments in `embedding.protocol`
+# The config key `provider` -> the class of the embedder, with the arguments in `embedding.choice`
 PROVIDERS = {
     "ollama": "embedding.ollama:OllamaEmbedder",
     "builtin": "embedding.builtin:BuiltinEmbedder",

@@ -1,0 +1,157 @@
+"""The choice of an embedding provider from the settings and the store.
+
+A new provider is a module, a row in TABLE and one in `registry.PROVIDERS`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..registry import PROVIDERS, load
+from .identity import conflict, differing
+from .interface import Embedder
+
+if TYPE_CHECKING:
+    from ..config import Settings
+
+
+BUILTIN_ADVICE = (
+    "embedded by the built-in English model; a model that reads whole sentences finds more by meaning: "
+    "after `ollama pull nomic-embed-text`, the next ingest uses it"
+)
+MULTILINGUAL_ADVICE = (
+    "the notes are not in English: embedded by the built-in multilingual model "
+    "(for English: `--provider builtin-english`); a model that reads whole sentences finds more by meaning: "
+    "after `ollama pull bge-m3` and `hybrid-memory config set model bge-m3`, the next ingest uses it"
+)
+FIRST_NOT_LATIN = "\u0370"  # Greek; the later blocks with Latin letters are rare
+ADVICE = {"builtin": BUILTIN_ADVICE, "builtin-multilingual": MULTILINGUAL_ADVICE}
+# Frequent words of English, and of other languages in Latin letters. Words that are frequent in both
+# are in neither list.
+ENGLISH = frozenset(
+    "the and that with this of to is for it you was not are be have from by we they what".split()
+)
+OTHER_LATIN = frozenset(
+    """de la que el en los del las por con para una les des et est du dans pour qui sur pas der und das
+    ist nicht ein eine den mit von zu auf für im il di che della non sono per het een van niet voor og
+    det att och som på av ja ei että oli nie się jest że je bylo és hogy az nem egy și în din ve bir bu
+    için yang dan dengan untuk của là và các không não um uma com""".split()
+)
+
+
+def builtin_for(text: str) -> str:
+    """The built-in provider for the language of some text of the notes: English, unless most
+    letters are not Latin, or the text has more frequent words of other languages than of English.
+    """
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    letters = sum(map(len, words))
+    latin = sum(len(word) for word in words if word[0] < FIRST_NOT_LATIN)
+    english = sum(word in ENGLISH for word in words)
+    other = sum(word in OTHER_LATIN for word in words)
+    if 2 * latin < letters or other > english:
+        return "builtin-multilingual"
+    return "builtin"
+
+
+OPTIONS = ("model", "cache_size", "dims", "query_prompt", "document_prompt", "query_timeout")
+
+
+class Provider(NamedTuple):
+    """The config keys that a provider's embedder uses; `url_key` is the key of its URL."""
+
+    options: tuple[str, ...] = OPTIONS
+    url_key: str | None = None
+    is_remote: bool = False
+
+
+BUILTIN = ("builtin", "builtin-multilingual")
+TABLE = {
+    "ollama": Provider(url_key="ollama_url"),
+    **dict.fromkeys((*BUILTIN, "builtin-english"), Provider(options=())),
+    "local": Provider(),
+    "openai": Provider(url_key="base_url", is_remote=True),
+    "gemini": Provider(url_key="base_url", is_remote=True),
+    "voyage": Provider(url_key="base_url", is_remote=True),
+}
+
+
+def make(
+    settings: "Settings", identity: Mapping[str, Any] | None, notes: Callable[[], str]
+) -> "Embedder | None":
+    """The embedder that the settings choose for all texts from now on; None for the provider
+    "none".
+
+    `identity` is the identity of the store's embeddings, None if it has no embeddings. "builtin"
+    keeps the built-in embedder of the store, or else chooses one by the language of the `notes`;
+    "builtin-english" and "builtin-multilingual" name one. "auto" keeps the provider of the store's
+    embeddings if it is not "builtin"; but if it is remote, the result is None, because only the
+    user may choose a remote provider. Otherwise, "auto" chooses Ollama if it answers and has the
+    model, else "builtin".
+    """
+    name = settings["provider"]
+    if name == "none":
+        return None
+    if name == "builtin":
+        name = str(identity["provider"]) if identity else ""
+        if name not in BUILTIN:
+            name = builtin_for(notes())
+    if name != "auto":
+        return _create(name, settings, {})
+    if identity and identity["provider"] != "builtin":
+        changes = {"model": identity["model"], "dims": None}
+        if _is_allowed(settings, identity):
+            return _create(identity["provider"], settings, changes)
+        return None
+    ollama = _create("ollama", settings, {})
+    if ollama.is_available():
+        return ollama
+    return _create("builtin" if identity else builtin_for(notes()), settings, {})
+
+
+def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
+    """The embedder that made the store's embeddings, even if the settings choose another for later;
+    None if it may not be used.
+
+    A query's text is sent to a remote provider only if the settings name it.
+    """
+    if not _is_allowed(settings, identity):
+        return None
+    provider = identity["provider"]
+    if settings["provider"] == identity["provider"]:
+        chosen = _create(provider, settings, {})
+        if not conflict(identity, chosen):
+            return chosen
+    return _create(
+        provider,
+        settings,
+        {key: identity[key] for key in ("model", "dims", "query_prompt", "document_prompt")},
+    )
+
+
+def replacement(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
+    """The embedder with which an update will replace the store's embeddings; None if the settings
+    choose the current one.
+
+    The provider "auto" is resolved only when texts are embedded, because it may have to ask a
+    server. Embeddings by a program's own embedder are left to that program.
+    """
+    if settings["provider"] == "auto" or identity["provider"] not in PROVIDERS:
+        return None
+    wanted = make(settings, identity, notes=str)  # notes matter only where providers differ
+    return wanted if wanted and differing(identity, wanted) else None
+
+
+def _is_allowed(settings: "Settings", identity: Mapping[str, Any]) -> bool:
+    chosen, name = settings["provider"], identity["provider"]
+    return chosen != "none" and name in TABLE and (not TABLE[name].is_remote or chosen == name)
+
+
+def _create(name: str, settings: "Settings", changes: Mapping[str, Any]) -> "Embedder":
+    provider = TABLE[name]
+    values = {key: settings[key] for key in provider.options}
+    values |= {key: value for key, value in changes.items() if key in provider.options}
+    if provider.url_key:
+        values["base_url"] = settings[provider.url_key]
+    values = {key: value for key, value in values.items() if value is not None}
+    made: Embedder = load(PROVIDERS[name])(**values)
+    return made

@@ -1,0 +1,1 @@
+"""Writing to a store apart from an ingest: single documents, deletions, pending embeddings."""
