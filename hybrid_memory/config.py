@@ -131,6 +131,7 @@ _WORDS = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
     **dict.fromkeys(("false", "0", "no", "off"), False),
 }
+MODES = ("hybrid", "keyword", "vector")  # of a search
 _ROWS = (
     Key("db_path", str, DATABASE, check=_database),
     # A PostgreSQL database may have several spaces
@@ -154,7 +155,7 @@ _ROWS = (
     Key("half_life_days", float, 0.0),
     # Read changed files before each search
     Key("refresh", bool, False),
-    Key("mode", str, "hybrid", choices=("hybrid", "keyword", "vector")),
+    Key("mode", str, "hybrid", choices=MODES),
     Key("limit", int, 10, least=1),
     Key("min_score", float, 0.0, most=1),
     Key("min_confidence", float, 0.0, most=1),

@@ -106,6 +106,12 @@ class Option:
             return self._all(value)
         return self._within_bounds(self.kind.check(value))
 
+    def served_value(self, value: Any) -> Any:
+        """Return a checked value unless a server's bound refuses it: ValueError."""
+        if isinstance(value, int | float) and value > self.served:
+            raise ValueError(f"{value} is more than {self.served:,g}")
+        return value
+
     def _all(self, value: Any) -> Any:
         if self.kind is PAIR:
             return _pairs(value)

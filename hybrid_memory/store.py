@@ -189,7 +189,7 @@ class HybridStore:
 
     @property
     def advice(self) -> str | None:
-        """A line of advice for better searches; None if there is none."""
+        """A line of advice for better searches, if there is any."""
         with self.storage.guarded():
             identity = self.storage.embeddings.identity()
         if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from .noise import readable, without_code, without_hidden
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
-# The target after the text of a markdown link, and that of a reference; with spaces, it is in <>.
+# The target of an inline link and of a reference definition; one with spaces is in <>.
 _IN_BRACKETS = rf"<([^<>\n]{{1,{LONGEST_TARGET}}})>"
 LINK_TARGET = re.compile(
     rf"\]\([ \t]*+(?:{_IN_BRACKETS}|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))"

@@ -241,7 +241,7 @@ def _first_character(text: str, start: int, end: int) -> int:
 
 
 def _next_new(text: str, end: int, part_end: int, size: int, inside: list[Block]) -> int | None:
-    """The position where the text after a passage begins; None if there is none.
+    """The position of the first text after a passage; None at the end of the text.
 
     Skips text without meaning: the bar that closes a table row, and the delimiter row below a
     table's header.

@@ -26,7 +26,6 @@ SHOWN = 20  # places listed per kind; the rest are only counted
 NAMED = 3  # copies cited per finding
 BATCH = 500  # passages read at a time
 READ_TOGETHER = 20  # passages scanned for secrets at once: twice as fast as one by one
-END = 10**9  # a line number beyond the end of any document
 
 FEWEST_WORDS = 12  # of a copy; shorter passages are headings and templates
 FEWEST_OF_PROSE = 30  # words of a near copy, not counting links, tags and table rules
@@ -101,7 +100,7 @@ class FirstPassages:
 
     def __init__(self, storage: Storage) -> None:
         chunks = storage.chunks
-        ids = [chunks.at(doc_id, 0, END)[:1] for doc_id in sorted(storage.catalog.ids())]
+        ids = [chunks.at(doc_id)[:1] for doc_id in sorted(storage.catalog.ids())]
         rows = [row for first in ids for row in chunks.rows(first).values()]
         self.documents = {row.doc_id: [Passage(row)] for row in rows}
 
@@ -117,7 +116,7 @@ class Memory(FirstPassages):
         self.documents = {}
         for doc_id in sorted(storage.catalog.ids()):
             passages: list[Passage] = []
-            for ids in _batches(storage.chunks.at(doc_id, 0, END), BATCH):
+            for ids in _batches(storage.chunks.at(doc_id), BATCH):
                 passages += map(Passage, storage.chunks.rows(ids).values())
             self.documents[doc_id] = passages
         self.linked: set[str] = set()

@@ -94,7 +94,7 @@ def _ids(store: HybridStore, prefix: str) -> list[str]:
 
 
 def _ids_or_ends(store: HybridStore, prefix: str) -> list[str]:
-    """Return the ids with this prefix; if there are none, the unambiguous ends of ids with it."""
+    """Complete a prefix to ids; if no id begins with it, to unambiguous ends of ids."""
     names = _ids(store, prefix)
     if names:
         return names

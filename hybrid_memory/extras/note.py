@@ -119,7 +119,7 @@ class Vault(NamedTuple):
     path: str
     folder: str
     format: str
-    template: str  # relative to the vault; "" if there is none
+    template: str  # relative to the vault; "" without a template
 
     def note(self, now: datetime) -> str:
         """Return the path of today's note. Raises SourceError for a path outside the vault.

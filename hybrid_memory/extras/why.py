@@ -85,7 +85,6 @@ KEYS = ("source", "chunks", "pending", "date", "indexed_at")
 BLOCK = 1 << 20  # bytes of a file in memory at a time
 DEPTH = 1000  # results to search for the document
 BEFORE = 3  # results before it that are listed
-NO_END = 2**31 - 1  # more lines than any document has
 
 
 class Missing(NamedTuple):
@@ -604,7 +603,7 @@ def _as_entry(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
 def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
     """The words of the query that the document's passages have."""
     with store.storage.snapshot():
-        ids = store.storage.chunks.at(doc_id, 0, NO_END)
+        ids = store.storage.chunks.at(doc_id)
         coverages = store.storage.keyword().coverage(query, ids).values()
     return {word for coverage in coverages for word in coverage.terms}
 

@@ -30,7 +30,7 @@ class OvertakenError(Exception):
 
 
 def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
-    """The text with this id; None if there is none, or if the document has a file."""
+    """The text with this id; None for an unknown id, or if the document has a file."""
     # A refresh that finds no change needs no parser.
     from ..documents.front_matter import front_matter
 

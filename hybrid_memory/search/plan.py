@@ -29,14 +29,13 @@ class Plan(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Describe the plan for people and programs."""
         query, request = self.query, self.request
-        filters = request.filters._asdict() if request.filters else {}
         return {
             "mode": request.mode,
             "limit": request.limit,
             "words": [" ".join(term.tokens) for term in query.affordable_words],
             "phrases": [" ".join(term.tokens) for term in query.compounds],
             "days": [[period.first, period.last] for period in query.periods],
-            "filters": {name: _plain(value) for name, value in filters.items() if value},
+            "filters": _plain(request.filters or Filters()),
             "is_identifier": query.is_identifier,
         }
 

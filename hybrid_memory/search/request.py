@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from ..config import MODES
 from ..options import (
     CHARACTERS,
     COUNT,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ..config import Settings
     from .result import OfQuery, Result
 
-MODES = ("hybrid", "keyword", "vector")
 SMALLEST_BUDGET = 100  # characters
 
 
@@ -209,8 +209,10 @@ def request_of(
 
 
 def filters_of(given: Mapping[str, Any], filters: Filters | None = None) -> Filters | None:
-    """Return `filters` with these fields in place of its own; None if nothing is filtered."""
-    chosen = {field: value for field, value in given.items() if value not in ([], {})}
+    """Return `filters` with these fields in place of its own; None if nothing is filtered. A value
+    that is None or empty is no filter.
+    """
+    chosen = {field: value for field, value in given.items() if value not in (None, [], {}, ())}
     return (filters or Filters())._replace(**chosen) if chosen else filters
 
 

@@ -35,7 +35,6 @@ SUPERSEDED_BY = ("superseded_by", "replaced_by")
 SUPERSEDES = ("supersedes", "replaces")
 STATUS = "superseded by "
 
-LAST_LINE = 2**31 - 1
 # A task that is closed later than this is often another one with the same words
 DAYS_OPEN = 14
 DAY_IN_NAME = r"[0-9]{4}[-_.]?[0-9]{2}[-_.]?[0-9]{2}"
@@ -185,7 +184,7 @@ def _by_front_matter(
         for doc_id in successors.get(hit.doc_id, set()) - {hit.doc_id}:
             later = best.get(doc_id)
             if later is None and not only_found:
-                later = next(iter(storage.chunks.at(doc_id, 1, LAST_LINE)), None)
+                later = next(iter(storage.chunks.at(doc_id)), None)
             if later is not None:
                 yield Revision(hit.id, later)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, KeywordLeg, Neighbour, Ranking, Vectors
+from .rows import LAST_LINE, ChunkRow, Coverage, Identity, KeywordLeg, Neighbour, Ranking, Vectors
 from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
 
 
@@ -334,7 +334,7 @@ class Chunks(Protocol):
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks with their documents, by id."""
 
-    def at(self, doc_id: str, start: int, end: int) -> list[int]:
+    def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
         """The ids of the document's chunks that overlap these lines, in document order."""
 
     def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:

@@ -39,14 +39,6 @@ def non_empty(text: str) -> str:
     return storable_name(text)
 
 
-def count(text: str) -> int:
-    return int(word(Option(COUNT, ""))(text))
-
-
-def positive(text: str) -> int:
-    return int(word(Option(COUNT, "", least=1))(text))
-
-
 def word(option: Option) -> Callable[[str], Any]:
     """The parser of one word of an option, for argparse."""
 
@@ -57,6 +49,10 @@ def word(option: Option) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return parse
+
+
+count = word(Option(COUNT, ""))
+positive = word(Option(COUNT, "", least=1))
 
 
 def key_and_data(text: str) -> "tuple[str, Any]":

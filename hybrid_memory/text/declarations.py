@@ -25,8 +25,8 @@ WORD = re.compile(r"\w+")
 
 
 class Strike(NamedTuple):
-    """A line with a replaced part, as words: what stands before it with the part itself, and the
-    rest of the line.
+    """A line with a struck-through part, as words: the line up to the end of that part, and the rest
+    of the line.
     """
 
     former: list[str]

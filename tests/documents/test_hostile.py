@@ -212,6 +212,7 @@ PATTERNS = {
     "FIRST_CHARACTER": "match",
     "KEY": "match",
     "ITEM": "match",
+    "NO_LETTER": "finditer",
     "QUOTED_SCALAR": "fullmatch",
     "BLOCK_SCALAR": "fullmatch",
     "FIRST_LINE": "match",

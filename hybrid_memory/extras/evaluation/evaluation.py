@@ -78,7 +78,7 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> f
 
 
 def rank(ranking: Sequence[str], grades: Grades) -> int | None:
-    """The rank of the first relevant document, counted from 1; None if there is none."""
+    """The rank of the first relevant document, counted from 1; None without one."""
     return next((place for place, document in enumerate(ranking, 1) if document in grades), None)
 
 

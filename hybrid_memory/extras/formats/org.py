@@ -1,7 +1,7 @@
 """Read org-mode files: headlines, blocks and tables, and metadata such as `#+title:`, `#+date:` and
 `#+filetags:`.
 
-The syntax is that of "Org Syntax" (orgmode.org/worg/org-syntax.html). A line of asterisks and a
+Syntax: "Org Syntax" (orgmode.org/worg/org-syntax.html). A line of asterisks and a
 space is always a headline: within blocks, Org writes `,*`.
 """
 

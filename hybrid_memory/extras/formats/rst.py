@@ -1,7 +1,7 @@
 """Read texts with underlined titles: reStructuredText, with literal blocks, tables and the field
 list at the beginning (docinfo), and plain text, with markdown's headings, code and tables.
 
-The syntax is that of "reStructuredText Markup Specification" (docutils.sourceforge.io). A section's
+Syntax: "reStructuredText Markup Specification" (docutils.sourceforge.io). A section's
 level is the order in which its adornment, with or without a line above, first appears. Indented
 lines are not titles, so directives have no titles. In plain text, a line of `=` makes the line
 above a heading of the first level, and a line of `-` one of the second.

@@ -235,7 +235,7 @@ def _is_subagent(session: Record) -> bool:
 
 
 def _text(message: Record) -> str:
-    """The words spoken in a message, with secrets masked; "" if there are none."""
+    """The words spoken in a message, with secrets masked; "" without words."""
     content = message.get("content")
     blocks: list[Any] = [{"type": "text", "text": content}]
     if isinstance(content, list):

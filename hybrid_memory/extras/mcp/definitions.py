@@ -244,11 +244,8 @@ def _checked_option(option: Option, value: Any) -> Any:
     if isinstance(value, str) and option.repeated and option.kind is TEXT:
         value = [value]
     elif isinstance(value, str) and option.kind.json_type != "string":
-        return option.parse(value)
-    checked = option.check(value)
-    if isinstance(checked, int | float) and checked > option.served:
-        raise ValueError(f"{checked} is more than {option.served:,g}")
-    return checked
+        return option.served_value(option.parse(value))
+    return option.served_value(option.check(value))
 
 
 def _checked_text(schema: Json, value: Any) -> str:

@@ -259,8 +259,7 @@ class Tools:
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
-        given = {field: arguments[option.name] for field, option in FILTERS.items()}
-        filters = filters_of({field: value for field, value in given.items() if value is not None})
+        filters = filters_of({field: arguments[option.name] for field, option in FILTERS.items()})
         with self._open_store() as store:
             within = self._bounds.filters(store, filters)
             return listing(documents(store, filters=within, limit=arguments["limit"]))

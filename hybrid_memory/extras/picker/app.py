@@ -58,7 +58,7 @@ STYLE = Style(
         ("told", "ansired"),
     ]
 )
-ESCAPE = 0.05  # seconds to wait for the rest of an escape sequence, such as that of an arrow key
+ESCAPE = 0.05  # seconds to wait for the rest of an escape sequence (arrow keys send one)
 PAUSE = 0.15  # seconds without a key before the query is also searched by meaning
 # Seconds between switches of Python's threads; the default of 5 ms would add up to a visible delay
 SWITCH = 0.001
@@ -199,7 +199,7 @@ def newest_notes(store: HybridStore, filters: Filters | None) -> list[Result]:
     chunks = store.storage.chunks
     days: dict[int, str] = {}  # by the first passage of a note
     for document in newest(store, filters, NEWEST):
-        for id in chunks.at(document["doc_id"], 1, ALL)[:1]:
+        for id in chunks.at(document["doc_id"])[:1]:
             days[id] = document["modified"][:10]
     rows = chunks.rows(days)
     results: list[Result] = []

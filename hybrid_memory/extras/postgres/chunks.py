@@ -6,7 +6,7 @@ from typing import Any
 
 from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
-from ...storage.rows import ChunkRow, Neighbour
+from ...storage.rows import LAST_LINE, ChunkRow, Neighbour
 from .connection import Connection, from_column, here, text
 
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.
@@ -113,7 +113,7 @@ class Chunks:
             for id, doc_id, start, end, pages in rows
         }
 
-    def at(self, doc_id: str, start: int, end: int) -> list[int]:
+    def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
         parameters = {"space": self._space, "doc_id": text(doc_id), "start": start, "end": end}
         return [id for (id,) in self._conn.all(AT, parameters)]
 

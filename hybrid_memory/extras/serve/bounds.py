@@ -163,7 +163,7 @@ def bounds_of(args: "Namespace") -> Bounds:
 
 
 def port(text: str) -> int:
-    number = count(text)
+    number: int = count(text)
     if number > 65535:
         raise ArgumentTypeError(f"{number} is more than 65535")
     return number

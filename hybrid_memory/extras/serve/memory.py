@@ -200,7 +200,7 @@ class StoreHolder:
 
 
 def file_at(path: str) -> tuple[int, int] | None:
-    """Return the device and inode of the file at this path; None if there is none."""
+    """Return the device and inode of the file at this path; None if it is missing."""
     try:
         status = os.stat(path)
     except OSError:

@@ -130,10 +130,7 @@ def _value(option: Option, texts: list[str]) -> Any:
         if option.required:
             raise ValueError("missing")
         return None if option.setting else option.default
-    value = option.parse(texts[0])
-    if isinstance(value, int | float) and value > option.served:
-        raise ValueError(f"{value} is more than {option.served:,g}")
-    return value
+    return option.served_value(option.parse(texts[0]))
 
 
 def _error(name: str, detail: str) -> dict[str, str]:
@@ -141,9 +138,8 @@ def _error(name: str, detail: str) -> dict[str, str]:
 
 
 def filters(values: Mapping[str, Any]) -> Filters | None:
-    """Build the filters from the values; None if there are none."""
-    given = {field: values[field] for field in FILTERS if values[field] is not None}
-    return filters_of(given)
+    """Build the filters from the values; None without filters."""
+    return filters_of({field: values[field] for field in FILTERS})
 
 
 def search_request(values: Mapping[str, Any], settings: Settings) -> Request:

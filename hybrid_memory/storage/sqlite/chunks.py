@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from ...documents.terms import Terms, terms
-from ..rows import ChunkRow, Neighbour
+from ..rows import LAST_LINE, ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
 
 CANDIDATES = (
@@ -108,7 +108,7 @@ class Chunks:
             for id, *place, pages in self._conn.execute(PLACES, (json.dumps(list(ids)),))
         }
 
-    def at(self, doc_id: str, start: int, end: int) -> list[int]:
+    def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
         return [id for (id,) in self._conn.execute(AT, (doc_id, start, end))]
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:

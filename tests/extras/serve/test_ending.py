@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from hybrid_memory.extras.mcp import protocol
+from hybrid_memory.extras.mcp import stdio
 from hybrid_memory.extras.serve import server
 from hybrid_memory.extras.serve.memory import STOPPED, Job
 from hybrid_memory.extras.serve.server import SHUTTING_DOWN
@@ -73,7 +73,7 @@ def ask(
     session = client.post("/mcp", json=INITIALIZE, headers=accepted).headers["mcp-session-id"]
     headers = accepted | {"Mcp-Session-Id": session}
     monkeypatch.setattr(Job, "run", gate.before(Job.run))
-    monkeypatch.setattr(protocol.Server, "result", gate.before(protocol.Server.result))
+    monkeypatch.setattr(stdio.Server, "result", gate.before(stdio.Server.result))
     with Client(client.base) as other, ThreadPoolExecutor(1) as thread:
 
         def ask(name: str) -> "Future[requests.Response]":
