@@ -4,6 +4,7 @@ import os
 import webbrowser
 from argparse import Namespace
 from functools import partial
+from importlib.util import find_spec
 from ipaddress import ip_address
 from socket import socket
 from threading import Thread
@@ -11,7 +12,8 @@ from threading import Thread
 from ..environment import needing
 
 with needing("serve"):  # before the modules below import these packages
-    import mcp  # noqa: F401
+    if find_spec("mcp") is None:  # imported at the first request to /mcp
+        raise ModuleNotFoundError(name="mcp")
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 

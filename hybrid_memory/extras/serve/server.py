@@ -9,18 +9,11 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import h11
-import mcp_types
 import uvicorn
-from anyio.to_thread import current_default_thread_limiter
-from mcp.server.caching import CacheHint
-from mcp.server.lowlevel import Server as SdkServer
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import Headers
@@ -31,12 +24,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ... import __version__
 from ...errors import ConfigError, HybridMemoryError
-from ..mcp import stdio
-from ..mcp.tools import ProtocolError, Tools
+from ..mcp.tools import Tools
 from . import openapi, responses, routes, security
-from .memory import BusyError, Memory, in_thread
+from .mcp_endpoint import McpEndpoint
+from .memory import BusyError, Memory
 
 FINISHING = 5.0  # seconds after the signal to answer requests that have begun
 ENDING = 3  # seconds after that for connections to send their last bytes
@@ -263,74 +255,23 @@ ROUTES: tuple[BaseRoute, ...] = (
 )
 
 
-RESULTS = {  # MCP method -> the SDK's name for its handler, and the result type
-    "tools/list": ("on_list_tools", mcp_types.ListToolsResult),
-    "tools/call": ("on_call_tool", mcp_types.CallToolResult),
-    "prompts/list": ("on_list_prompts", mcp_types.ListPromptsResult),
-    "prompts/get": ("on_get_prompt", mcp_types.GetPromptResult),
-    "resources/list": ("on_list_resources", mcp_types.ListResourcesResult),
-    "resources/templates/list": (
-        "on_list_resource_templates",
-        mcp_types.ListResourceTemplatesResult,
-    ),
-    "resources/read": ("on_read_resource", mcp_types.ReadResourceResult),
-}
-
-
-def sdk_server(tools: Tools) -> SdkServer[Any]:
-    """Return an MCP server of the SDK, for HTTP, with the same answers as over standard output."""
-    answering = stdio.Server(tools)
-
-    def handler(method: str, result_type: Any) -> Any:
-        async def handle(context: Any, params: mcp_types.RequestParams | None) -> Any:
-            arguments = {}
-            if params:
-                arguments = params.model_dump(by_alias=True, mode="json")
-            try:
-                async with current_default_thread_limiter():
-                    job = in_thread(partial(answering.result, method, arguments))
-                    result = await asyncio.wrap_future(job)
-            except ProtocolError as error:
-                raise MCPError(error.code, str(error), error.data) from error
-            return result_type.model_validate(result)
-
-        return handle
-
-    handlers = {
-        name: handler(method, result_type) for method, (name, result_type) in RESULTS.items()
-    }
-    hints: Any = {method: CacheHint(ttl_ms=kept) for method, kept in stdio.KEPT.items()}
-    return SdkServer(
-        stdio.SERVER_INFO["name"],
-        version=__version__,
-        instructions=stdio.INSTRUCTIONS,
-        cache_hints=hints,
-        **handlers,
-    )
-
-
 def application(memory: Memory, tools: Tools) -> Starlette:
     """Return the application for one memory. The memory's threads end with the application.
 
-    The guard in security.py checks hosts and origins for the MCP routes, too. These answer with
-    JSON, because the SDK cuts off event streams as soon as the server shuts down.
+    The guard in security.py checks hosts and origins for the MCP route, too.
     """
-    sdk = sdk_server(tools)
-    mcp = sdk.streamable_http_app(
-        json_response=True,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-    )
+    mcp = McpEndpoint(tools)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
         try:
-            async with sdk.session_manager.run():
-                yield {"memory": memory}
+            yield {"memory": memory}
         finally:
+            await mcp.close()
             memory.close()
 
     return Starlette(
-        routes=[*ROUTES, *mcp.routes, Mount("/", Page())],
+        routes=[*ROUTES, Route("/mcp", mcp), Mount("/", Page())],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )

@@ -167,6 +167,12 @@ def test_a_port_that_is_none_is_wrong_usage(run: Run, port: str) -> None:
     assert run("serve", "--port", port).returncode == 2
 
 
+def test_starting_a_server_does_not_import_the_sdk_for_mcp() -> None:
+    code = "import sys; import hybrid_memory.extras.serve.command, hybrid_memory.extras.serve.server; print('mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_a_host_that_is_none_is_told(folder: Path, environ: dict[str, str]) -> None:
     done = in_process(("serve", "--host", "no.such.host.invalid", "--port", "0"), environ, folder)
     assert done.returncode == 1
