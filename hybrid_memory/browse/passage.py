@@ -10,7 +10,7 @@ with this name.
 import os
 from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
@@ -27,24 +27,38 @@ if TYPE_CHECKING:
     from ..store import HybridStore
 
 
+class Passage(TypedDict):
+    """Lines of a document. A line of a transcript is the message in that line of the file, with its
+    secrets masked as in the index, or empty without a message.
+    """
+
+    doc_id: str
+    path: str | None
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    citation: str
+    collection: str | None
+    date: str | None  # of the passage with the first line, else of the document
+    # "path", a metadata key, "title", "stored" (a text without a file has the day on which it was
+    # stored), or "text" (the file's format found it there)
+    date_from: str | None
+    modified: str  # the time of the file when it was indexed, or of storing a text without a file
+    changed: bool  # the file has changed since it was indexed
+    next: str | None  # the target for reading on; None at the end
+    page: NotRequired[int]  # where the document has pages
+    host: NotRequired[str]  # if the file is on another host: then this is the indexed text
+
+
 @retry_once
 def read(
     store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000
-) -> dict[str, Any]:
+) -> Passage:
     """Read the lines of a target, described at the head of this module.
 
-    A line of a transcript is the message in that line of the file, with its secrets masked as in
-    the index, or empty without a message. `date` is the date of the passage with the first line,
-    else of the document. `date_from` is "path", a metadata key, "title", "stored" for the day on
-    which a text without a file was stored, or "text" for a date that the file's format found in it.
-    `modified` is the time of the file when it was indexed, or of storing a text without a file.
-
-    If the file is on another host, the answer has the indexed text, and `host`.
-
-    In the answer, `next` is the target for reading on, or None at the end. `changed`: the file has
-    changed since it was indexed. Raises QueryError if the target does not name exactly one
-    document, or names lines that it does not have. Raises SourceError if the file is gone or was
-    replaced.
+    Raises QueryError if the target does not name exactly one document, or names lines that it does
+    not have. Raises SourceError if the file is gone or was replaced.
     """
     with store.storage.snapshot():
         doc_id, place = find(store.storage, target)
@@ -93,7 +107,8 @@ def passage(
     place: Place,
     max_lines: int,
     max_chars: int,
-) -> dict[str, Any]:
+) -> Passage:
+    """Read lines of a document with this row and these dates. Raises as `read` does."""
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
     path, content_hash, content, collection, _, pages, host = row
@@ -106,20 +121,10 @@ def passage(
         lines = Lines(content or "")
         changed = False
     start, column, end = _range(doc_id, place, lines, changed)
-    # Each line but the first takes at least one character, its line break
-    most = min(max_lines, max_chars + 1)
-    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
-    rest = None
-    if len(shown[0]) > max_chars:
-        shown = [shown[0][:max_chars]]
-        rest = f"#L{start}C{column + max_chars}-L{end}"
-    else:
-        shown = shown[: _fitting(shown, max_chars)]
-        if start + len(shown) <= end:
-            rest = f"#L{start + len(shown)}-L{end}"
+    shown, rest = _limited(lines, start, column, end, max_lines, max_chars)
     last = start + len(shown) - 1
     date, date_from = days.at(0 if place == WHOLE else start)
-    return {
+    answer: Passage = {
         "doc_id": doc_id,
         "path": path,
         "text": format_of(path or "").joined(shown),
@@ -132,10 +137,30 @@ def passage(
         "date_from": date_from,
         "modified": days.modified,
         "changed": changed,
-        "next": rest and doc_id + rest,
-        **({"page": page(pages, start)} if pages else {}),
-        **({"host": host} if host else {}),
+        "next": f"{doc_id}{rest}" if rest else None,
     }
+    if pages:
+        answer["page"] = page(pages, start)
+    if host:
+        answer["host"] = host
+    return answer
+
+
+def _limited(
+    lines: Sequence[str], start: int, column: int, end: int, max_lines: int, max_chars: int
+) -> tuple[list[str], str | None]:
+    """The lines from `start` to `end` that both limits allow, and the rest as the end of a target,
+    "#L41-L90".
+    """
+    # Each line but the first takes at least one character, its line break
+    most = min(max_lines, max_chars + 1)
+    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
+    if len(shown[0]) > max_chars:
+        return [shown[0][:max_chars]], f"#L{start}C{column + max_chars}-L{end}"
+    shown = shown[: _fitting(shown, max_chars)]
+    if start + len(shown) <= end:
+        return shown, f"#L{start + len(shown)}-L{end}"
+    return shown, None
 
 
 def _lines_of_file(

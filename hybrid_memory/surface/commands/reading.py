@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any, TextIO
 
 from ...browse.lists import broken, documents, links, tags
-from ...browse.passage import read
+from ...browse.passage import Passage, read
 from ...errors import QueryError, SourceError, UsageError
 from ...storage.filters import FILTERS
 from .. import arguments
@@ -71,7 +71,7 @@ def run_get(args: Namespace) -> int:
     return 0 if len(answers) == len(args.targets) else 1
 
 
-def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> None:
+def _show_texts(answers: list[Passage], stream: TextIO, is_one: bool) -> None:
     """Print the texts; if there are several, each under its citation, as `head` does."""
     for number, answer in enumerate(answers):
         if number > 0:
