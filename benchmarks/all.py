@@ -38,6 +38,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
     "peers": ["peers.py", "{updates}", "--questions", "4"],
     "heartbeat": ["heartbeat.py", "--small"],
+    "real_notes": ["real_notes.py", "--small"],
     "engines": ["engines.py", "{collection}", "--questions", "4"],
     "growth_engines": [
         "growth_engines.py",

@@ -45,6 +45,80 @@ def test_a_made_up_note_depends_on_its_number_alone(module: ModuleType, tmp_path
     assert asked == module.queries(5, 3)
 
 
+@pytest.mark.parametrize("module", ["real_notes"], indirect=True)
+def test_a_question_about_real_notes_quotes_only_a_few_words_of_them(module: ModuleType) -> None:
+    rows = [json.loads(line) for line in module.QUESTIONS.read_text("utf-8").splitlines()]
+    questions = [row for row in rows if "id" in row]
+    assert len({row["id"] for row in questions}) == len(questions)
+    assert {row["source"] for row in questions} == {
+        row["source"] for row in rows if "repository" in row
+    }
+    answers = [answer for row in questions for answer in row["answers"] or []]
+    assert max(len(answer["needle"]) for answer in answers) <= 60
+    assert {row["answers"] is None for row in questions} == {True, False}
+    assert [] not in [row["answers"] for row in questions]
+
+
+@pytest.mark.parametrize("module", ["real_notes"], indirect=True)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("# Ports\nSSH on 60022\n", None),
+        ("# Ports\n\nSSH on 60022\n", "line 2 does not contain 'SSH on 60022'"),
+        ("# Ports\n", "line 2 does not contain 'SSH on 60022'"),
+        (None, "ports.md does not exist"),
+    ],
+)
+def test_notes_that_are_not_those_of_the_questions_are_refused(
+    module: ModuleType, tmp_path: Path, text: str | None, problem: str | None
+) -> None:
+    if text is not None:
+        (tmp_path / "ports.md").write_text(text, "utf-8")
+    questions = [module.Question("a", "ssh port", [module.Answer("ports.md", "SSH on 60022", 2)])]
+    if problem is None:
+        module.check(tmp_path, questions, "x/y at 1f")
+    else:
+        with pytest.raises(SystemExit, match=rf"{problem}.* x/y at 1f"):
+            module.check(tmp_path, questions, "x/y at 1f")
+
+
+@pytest.mark.parametrize("module", ["real_notes"], indirect=True)
+def test_a_right_passage_has_the_words_and_is_from_the_file(module: ModuleType) -> None:
+    question = module.Question("a", "ssh port", [module.Answer("ports.md", "SSH on 60022", 2)])
+    right = module.Passage("ports.md", "# Ports\n\nSSH on\n60022", "some")
+    other_file = right._replace(file="hosts.md")
+    other_part = right._replace(text="# Ports\n\nHTTP on 80", match="strong")
+    ranks = [
+        (found.rank, found.is_document_first)
+        for found in (
+            module.outcome(question, passages)
+            for passages in ([right], [other_part, other_file, right], [other_file], [])
+        )
+    ]
+    assert ranks == [(1, True), (3, True), (0, False), (0, False)]
+
+
+@pytest.mark.parametrize("module", ["real_notes"], indirect=True)
+def test_confidence_is_counted_apart_for_what_nobody_noted(module: ModuleType) -> None:
+    outcomes = [
+        module.Outcome(1, True, "strong", True),
+        module.Outcome(0, False, "strong", True),
+        module.Outcome(2, True, "some", True),
+        module.Outcome(0, False, "strong", False),
+        module.Outcome(0, False, "faint", False),
+    ]
+    assert module.figures(outcomes) == {
+        "questions": 3,
+        "passage_first": 1,
+        "passage_mrr": 0.5,
+        "document_first": 2,
+        "strong": 2,
+        "strong_and_right": 1,
+        "unanswered": 2,
+        "unanswered_strong": 1,
+    }
+
+
 @pytest.mark.parametrize("module", ["all"], indirect=True)
 @pytest.mark.parametrize(
     ("rows", "wrong"),
