@@ -54,6 +54,11 @@ TABLES = {
         "warm_cpu_median_ms": "of which CPU", "cold_median_ms": "cold ms", "cold_p95_ms": "p95",
         "cold_cpu_median_ms": "of which CPU", "memory_mb": "MB",
     }, {"measured": MODES}),
+    "real-notes": Table("real_notes", {
+        "group": "", "search": "search", "questions": "questions", "passage_first": "passage first",
+        "passage_mrr": "its MRR", "document_first": "document first", "strong": "strong",
+        "strong_and_right": "of which right", "unanswered_strong": "not noted, strong",
+    }, {"group": ["all", "tuning half", "held-out half"]}),
 }  # fmt: skip
 PLOTS = {
     "growth": Plot(
