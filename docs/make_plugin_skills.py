@@ -13,7 +13,7 @@ TARGETS = [
     for agent in ("claude-code", "codex")
 ]
 CHANGES = {
-    "uv run -q --no-dev --project {baseDir} hybrid-memory": "hybrid-memory",
+    "uv run -q --project {baseDir} hybrid-memory": "hybrid-memory",
     "compatibility: Needs uv.": "compatibility: Needs the command hybrid-memory.",
     "requires-bin: uv": "requires-bin: hybrid-memory",
     "`{baseDir}/config.json`": "`hybrid-memory config`",

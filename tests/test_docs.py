@@ -261,7 +261,12 @@ def test_contributing_names_what_the_modules_have() -> None:
 def test_skill_runs_without_the_development_tools() -> None:
     runs = re.findall(r"uv run [^\n`]*hybrid-memory", text(SKILL))
     assert len(runs) >= 5
-    assert all(run == "uv run -q --no-dev --project {baseDir} hybrid-memory" for run in runs)
+    assert all(run == "uv run -q --project {baseDir} hybrid-memory" for run in runs)
+    settings = tomllib.loads(text(ROOT / "pyproject.toml"))
+    assert settings["tool"]["uv"]["default-groups"] == []
+    assert settings["project"]["dependencies"] == ["requests>=2.28"]
+    assert "`uv run --group dev pytest`" in text(README)
+    assert [page.name for page in PAGES if "--no-dev" in text(page)] == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """SKILL.md as an agent takes it: valid by the specification, and its commands run as they are printed.
 
-Only their beginning is replaced: `uv run -q --no-dev --project {baseDir} hybrid-memory` would make an environment of its own
+Only their beginning is replaced: `uv run -q --project {baseDir} hybrid-memory` would make an environment of its own
 and may need the network, so the command installed beside this Python stands in for it.
 """
 
@@ -17,7 +17,7 @@ import pytest
 from skills_ref import read_properties, validate
 
 SKILL = Path(__file__).parent.parent / "SKILL.md"
-PREFIX = "uv run -q --no-dev --project {baseDir} hybrid-memory"
+PREFIX = "uv run -q --project {baseDir} hybrid-memory"
 COMMAND = Path(sys.executable).parent / "hybrid-memory"
 DAY = "# Monday\n\nWe moved house.\n\n## GPU server\n\nIts SSH password is hunter2.\n\n## Dog\n\nThe dog is called Rex.\n"
 
@@ -148,7 +148,7 @@ def test_lines_for_an_agents_own_files_run_as_printed(workspace: Path) -> None:
     run(workspace, printed("Index a workspace for the first time"))
     (workspace / "memory/2026-01-06.md").write_text("# Tuesday\n\nA new day.\n")
     commands = re.findall(rf"`({re.escape(PREFIX)} [^`]+)`", SKILL.read_text())
-    assert [command.split()[7] for command in commands] == ["search", "get", "update"]
+    assert [command.split()[6] for command in commands] == ["search", "get", "update"]
     for command in commands:
         assert printed_by(
             workspace,

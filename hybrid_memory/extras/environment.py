@@ -69,9 +69,8 @@ def install_command(extra: str, requirement: str) -> list[str]:
     if tool := _tool_install():
         return [*tool, "--with", requirement]
     if os.path.realpath(sys.prefix) == os.path.realpath(_project_environment()) and _made_by_uv():
-        # Without --no-dev, uv would add the development tools; without --inexact, it would remove
-        # the packages of other extras.
-        return ["uv", "sync", "--no-dev", "--inexact", "--extra", extra, "--project", CHECKOUT]
+        # Without --inexact, uv would remove the packages of other extras
+        return ["uv", "sync", "--inexact", "--extra", extra, "--project", CHECKOUT]
 
     if find_spec("pip"):
         return [sys.executable, "-m", "pip", "install", requirement]

@@ -128,7 +128,6 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
     expected = [
         "uv",
         "sync",
-        "--no-dev",
         "--inexact",
         "--extra",
         "serve",

@@ -1,6 +1,6 @@
 """The retrievers, by the real packages of both frameworks.
 
-These are heavy and in a dependency group of their own: `uv run --group frameworks pytest tests/extras/test_retrievers.py`.
+These are heavy and in a dependency group of their own: `uv run --group dev --group frameworks pytest tests/extras/test_retrievers.py`.
 """
 
 import asyncio
