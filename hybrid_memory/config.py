@@ -386,7 +386,7 @@ def read(path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8-sig", opener=_open_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ConfigError(f"the config file {path} is not a regular file")
-            values = json.load(file, object_pairs_hook=_each_once)
+            values = json.load(file, object_pairs_hook=each_once)
     except OSError as error:
         raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -413,7 +413,8 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of a JSON object, for `json.loads`. Raises ValueError for a repeated key."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:

@@ -36,11 +36,6 @@ def test_each_layer_wins_over_the_one_before(home: Path) -> None:
     assert (settings["model"], settings["ollama_url"]) == ("from-env", "http://option:1")
 
 
-def test_the_shipped_config_file_holds_the_defaults() -> None:
-    shipped = json.loads((Path(__file__).parent.parent / "config.json").read_text())
-    assert {key: config.DEFAULTS[key] for key in shipped} == shipped
-
-
 @pytest.mark.parametrize("layer", ["file", "environment", "options"])
 def test_a_layer_that_names_a_model_without_dims_leaves_dims_to_the_model(
     home: Path, layer: str
@@ -283,8 +278,6 @@ def test_a_weight_in_a_file_holds_even_if_it_equals_the_default(home: Path, key:
         "keyword_weight",
         "vector_weight",
     } == {key}
-    shipped = str(Path(__file__).parent.parent / "config.json")
-    assert not config.load(shipped, {}, {}).chosen & {"keyword_weight", "vector_weight"}
 
 
 SECRET = "S3cr3t"

@@ -155,3 +155,11 @@ def test_program_that_set_up_logging_gets_the_embedders_messages(tmp_path: Path)
     ours = [line for line in done.stderr.splitlines() if line.startswith("hybrid_memory ")]
     assert ours
     assert all(line.startswith("hybrid_memory WARNING cannot connect") for line in ours)
+
+
+def test_config_set_in_a_checkout_changes_no_tracked_file() -> None:
+    assert "/config.json" in (ROOT / ".gitignore").read_text().splitlines()
+    listed = subprocess.run(
+        ["git", "ls-files", "config.json"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert listed.stdout == ""

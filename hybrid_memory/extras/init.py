@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..addresses import absolute, display_name, is_server
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
-from ..errors import HybridMemoryError, SourceError, StoreError
+from ..errors import SourceError, StoreError
 from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
@@ -30,7 +30,9 @@ from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agents import SessionFolder, session_folders
+from .edits import edit_json
 from .environment import has, program, without_password
+from .json_text import values_of, with_value, without_value
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -520,71 +522,50 @@ def write_hook(folder: str, command: list[str]) -> dict[str, Any]:
     """Add the hook to the settings of a project, replacing an earlier one.
 
     `command` starts the program, as a list of words. Return the `path` of the settings and the part
-    that was `written`. Raises HybridMemoryError for settings that cannot be read or written.
+    that was `written`. Raises HybridMemoryError for settings that cannot be read or written, or
+    whose hooks have another shape.
     """
     path = os.path.join(os.path.abspath(folder), FILE)
-    settings = _without_hook(_read(path))
     entry = {"hooks": [{"type": "command", "command": join(command) + END, "timeout": SECONDS}]}
-    settings.setdefault("hooks", {}).setdefault(EVENT, []).append(entry)
-    _write(path, settings)
+
+    def with_hook(text: str, values: dict[str, Any]) -> str:
+        text = _without_hook(text, values)
+        number = len(values_of(text).get("hooks", {}).get(EVENT, []))
+        return with_value(text, ("hooks", EVENT, number), entry)
+
+    edit_json(path, with_hook)
     return {"path": path, "written": {"hooks": {EVENT: [entry]}}}
 
 
 def remove_hook(folder: str) -> dict[str, Any]:
     """Remove the hook from the settings of a project. Return the `path` of the settings, and
-    whether the hook was there and `removed`. Raises HybridMemoryError for settings that cannot be
-    read or written.
+    whether the hook was there and `removed`. Raises as `write_hook`.
     """
     path = os.path.join(os.path.abspath(folder), FILE)
-    before = _read(path)
-    after = _without_hook(_read(path))
-    if after == before:
-        return {"path": path, "removed": False}
-    _write(path, after)
-    return {"path": path, "removed": True}
+    return {"path": path, "removed": edit_json(path, _without_hook)}
 
 
-def _without_hook(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without our hook and without the lists that become empty."""
-    try:
-        entries = settings["hooks"][EVENT]
-        kept = [entry for entry in entries if not _is_ours(entry)]
-    except (KeyError, TypeError):
-        return settings
-    if kept == entries:
-        return settings
-    settings["hooks"][EVENT] = kept
-    if not kept:
-        del settings["hooks"][EVENT]
-    if not settings["hooks"]:
-        del settings["hooks"]
-    return settings
+def _without_hook(text: str, values: dict[str, Any]) -> str:
+    """Return the settings without our hook and without the containers that become empty. Raises
+    ValueError for hooks of another shape.
+    """
+    hooks = values.get("hooks", {})
+    if type(hooks) is not dict or type(hooks.get(EVENT, [])) is not list:
+        raise ValueError(f"hooks must be a JSON object, and hooks.{EVENT} a JSON array")
+    entries = hooks.get(EVENT, [])
+    ours = [number for number, entry in enumerate(entries) if _is_ours(entry)]
+    for number in reversed(ours):
+        text = without_value(text, ("hooks", EVENT, number))
+    if ours and len(ours) == len(entries):
+        text = without_value(text, ("hooks", EVENT))
+        if len(hooks) == 1:
+            text = without_value(text, ("hooks",))
+    return text
 
 
-def _is_ours(entry: dict[str, Any]) -> bool:
-    commands = [str(hook.get("command", "")) for hook in entry.get("hooks", [])]
+def _is_ours(entry: Any) -> bool:
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    if not isinstance(hooks, list):
+        return False
+    commands = [str(hook.get("command", "")) for hook in hooks if isinstance(hook, dict)]
     return any("hybrid" in command and command.endswith(END) for command in commands)
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            settings = json.load(file)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise HybridMemoryError(f"cannot read {path}: {error}; nothing was changed") from error
-    if not isinstance(settings, dict):
-        raise HybridMemoryError(f"{path} is not a JSON object; nothing was changed")
-    return settings
-
-
-def _write(path: str, settings: dict[str, Any]) -> None:
-    """Replace the settings atomically."""
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(f"{path}.new", "w", encoding="utf-8") as file:
-            file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
-        os.replace(f"{path}.new", path)
-    except OSError as error:
-        raise HybridMemoryError(f"cannot write {path}: {error.strerror}") from error

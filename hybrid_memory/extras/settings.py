@@ -1,24 +1,24 @@
-"""The command `config`: print the settings, or change one key of the config file. All other keys
-are preserved, and the file is replaced atomically.
-"""
+"""The command `config`: print the settings, or change one key of the config file."""
 
-import json
 import os
 import re
 from argparse import Namespace
 from collections.abc import Mapping
-from contextlib import suppress
-from shutil import copymode
 from typing import Any, TextIO
 
 from .. import config, paths
-from ..addresses import absolute, display_name
+from ..addresses import absolute, address_fault, display_name
 from ..errors import ConfigError, UsageError, suggestion
 from ..search.pipeline import WEIGHTS
 from ..surface import arguments
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import harmless, json_text, print_answer, tell
 from ..surface.terminal import Style
+from .edits import edit_json
+from .environment import without_password
+from .json_text import values_of, with_value, without_value
+
+URL_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:
@@ -27,32 +27,22 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
 
     Nothing is written if the result would be invalid, except that a key can be removed from a file
     that is already invalid. A missing file is created. Raises UsageError for an invalid value,
-    ConfigError if the rest of the file is invalid or the file cannot be read or written.
+    ConfigError if the rest of the file is invalid, HybridMemoryError if the file cannot be read or
+    written.
     """
-    path = os.path.realpath(path)  # so that a symbolic link is not replaced
-    was_valid = True
-    text = ""
-    if os.path.exists(path):
-        was_valid = _can_be_loaded(path, config.read(path))
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    # Parse it again, because `read` makes the database path absolute
-    values: dict[str, Any] = json.loads(text or "{}")
-    before = {"before": values[key]} if key in values else {}
-    if value:
-        others = {other: other_value for other, other_value in values.items() if other != key}
-        config.merge_layers((path, others), (config.COMMAND_LINE, {key: value[0]}))
-        values[key] = value[0]
-    elif before:
-        del values[key]
-        if was_valid:
-            config.merge_layers((path, values))
-    else:
-        return before
-    changed = json.dumps(values, indent=_indent(text), ensure_ascii=False)
-    if text[-1:] in ("", "\n"):
-        changed += "\n"
-    _write(path, changed)
+    before: dict[str, Any] = {}
+
+    def changed(text: str, values: dict[str, Any]) -> str:
+        before.update({"before": values[key]} if key in values else {})
+        others = {other: kept for other, kept in values.items() if other != key}
+        if value:
+            config.merge_layers((path, others), (config.COMMAND_LINE, {key: value[0]}))
+            return with_value(text, (key,), value[0])
+        if _can_be_loaded(path, values):
+            config.merge_layers((path, others))
+        return without_value(text, (key,))
+
+    edit_json(path, changed, is_private=_has_password)
     return before
 
 
@@ -64,32 +54,12 @@ def _can_be_loaded(path: str, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def _indent(text: str) -> str | int | None:
-    """Return the indentation of the file; None for a file on a single line."""
-    if not text.strip():
-        return 2
-    indented = re.search(r"\n([ \t]+)\S", text)
-    if indented:
-        return indented[1]
-    return 2 if "\n" in text.strip() else None
-
-
-def _write(path: str, text: str) -> None:
-    """Replace the file atomically."""
-    new = f"{path}.{os.getpid()}.new"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(new, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            copymode(path, new)
-        os.replace(new, path)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(new)
-        raise ConfigError(f"cannot write the config file {path}: {error.strerror}") from error
+def _has_password(text: str) -> bool:
+    """Whether a config file has an address with a password, or one that cannot be read."""
+    database = str(values_of(text).get("db_path", ""))
+    if address_fault(database) or URL_PASSWORD.search(text):
+        return True
+    return without_password(database) != database
 
 
 WIDEST = 40  # columns of a value; longer values push the next column to the right

@@ -1,0 +1,112 @@
+"""Edit a text file that other programs and people also write: config.json, the settings of agents,
+AGENTS.md.
+
+The file is either replaced as a whole or left as it was. Two edits of this program at the same time
+both take effect.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ..errors import HybridMemoryError
+from .json_text import values_of
+
+BOM = "\ufeff"
+
+
+def edit(
+    path: str,
+    change: Callable[[str], str],
+    *,
+    is_private: Callable[[str], bool] = lambda text: False,
+) -> bool:
+    """Replace the text of a file by what `change` makes of it, and return whether it differs.
+
+    A missing file is created; its text is "". A symbolic link stays a link, and the file behind it
+    keeps its mode and owner. Only its owner may read a file whose new text `is_private`. Raises
+    HybridMemoryError, with the file unchanged, if it is not a regular UTF-8 file, cannot be read or
+    written, or if `change` raises ValueError.
+    """
+    path = os.path.realpath(os.path.expanduser(path))
+    folder = os.path.dirname(path)
+    try:
+        if not os.path.isdir(folder):
+            if not change(""):
+                return False
+            os.makedirs(folder, exist_ok=True)
+        with _locked(folder):
+            before, status = _read(path)
+            after = before[: before.startswith(BOM)] + change(before.removeprefix(BOM))
+            if after == before:
+                return False
+            _replace(path, after, status, is_private(after))
+            return True
+    except OSError as error:
+        problem = f"cannot write {path}: {error.strerror}"
+    except ValueError as error:
+        problem = f"cannot edit {path}: {error}"
+    raise HybridMemoryError(f"{problem}; nothing was changed")
+
+
+def edit_json(path: str, change: Callable[[str, dict[str, Any]], str], **options: Any) -> bool:
+    """As `edit`, for a file with one JSON object. `change` receives the text and its values."""
+    return edit(path, lambda text: change(text, values_of(text)), **options)
+
+
+def _read(path: str) -> tuple[str, os.stat_result | None]:
+    """The text and status of a file; "" and None if it does not exist. A FIFO is not waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return "", None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is not a regular file")
+        try:
+            return file.read().decode(), status
+        except UnicodeDecodeError as error:
+            raise ValueError(f"it is not UTF-8 at byte {error.start}") from error
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Wait for other edits in this folder. The lock is on the folder, because the file itself is
+    replaced; file systems without locks do without.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: str, text: str, status: os.stat_result | None, is_private: bool) -> None:
+    new = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.new"
+    mode = 0o666 if status is None and not is_private else 0o600
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+        if status is not None:
+            if hasattr(os, "chown"):
+                with suppress(PermissionError):  # only root may give a file away
+                    os.chown(new, status.st_uid, status.st_gid)
+            os.chmod(new, stat.S_IMODE(status.st_mode) & (0o700 if is_private else 0o777))
+        os.replace(new, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(new)
+        raise
