@@ -3,7 +3,8 @@
     HybridMemoryError      one line with the problem and the way out
     ├── ConfigError        a config file or an environment variable
     │   └── UsageError     an option of the command line
-    ├── StoreError         the database: missing, not ours, locked, full, too new
+    ├── StoreError         the database: not ours, locked, full, too new
+    │   ├── MissingStoreError    there is no database yet
     │   └── ConnectionLostError  the server of the database has gone away
     ├── SourceError        a file or folder that cannot be read
     ├── QueryError         a query that cannot be answered
@@ -79,6 +80,10 @@ class UsageError(ConfigError):
 
 
 class StoreError(HybridMemoryError):
+    pass
+
+
+class MissingStoreError(StoreError):
     pass
 
 

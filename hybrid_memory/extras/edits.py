@@ -37,13 +37,44 @@ def edit(
             if not change(""):
                 return False
             os.makedirs(folder, exist_ok=True)
-        with _locked(folder):
+        with locked(folder):
             before, status = _read(path)
             after = before[: before.startswith(BOM)] + change(before.removeprefix(BOM))
             if after == before:
                 return False
             _replace(path, after, status, is_private(after))
             return True
+    except OSError as error:
+        problem = f"cannot write {path}: {error.strerror}"
+    except ValueError as error:
+        problem = f"cannot edit {path}: {error}"
+    raise HybridMemoryError(f"{problem}; nothing was changed")
+
+
+def append(path: str, addition: Callable[[str], str]) -> str:
+    """Append to a file what `addition` makes of its present text, and return that text.
+
+    Unlike `edit`, this loses nothing that another program appends at the same moment. A missing
+    file is created. Raises HybridMemoryError as `edit` does; a file on a full disk is as before.
+    """
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with locked(folder):
+            before, status = _read(path)
+            added = addition(before).encode()
+            with open(path, "ab", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                try:
+                    while added:
+                        added = added[file.write(added) :]
+                except BaseException:
+                    file.truncate(size)
+                    if status is None:
+                        os.unlink(path)
+                    raise
+            return before
     except OSError as error:
         problem = f"cannot write {path}: {error.strerror}"
     except ValueError as error:
@@ -73,7 +104,7 @@ def _read(path: str) -> tuple[str, os.stat_result | None]:
 
 
 @contextmanager
-def _locked(folder: str) -> Iterator[None]:
+def locked(folder: str) -> Iterator[None]:
     """Wait for other edits in this folder. The lock is on the folder, because the file itself is
     replaced; file systems without locks do without.
     """

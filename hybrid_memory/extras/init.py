@@ -17,9 +17,9 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..addresses import absolute, display_name, is_server
+from ..addresses import absolute, display_name
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
-from ..errors import SourceError, StoreError
+from ..errors import MissingStoreError, SourceError
 from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
@@ -292,10 +292,8 @@ def _sources(args: Namespace, settings: "Settings") -> list[Source]:
     try:
         with open_store(args) as store:
             return store.storage.sources.all()
-    except StoreError:
-        if is_server(settings["db_path"]) or not os.path.exists(settings["db_path"]):
-            return []  # ingesting reports the problem, if there is one
-        raise
+    except MissingStoreError:
+        return []
 
 
 def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Place:

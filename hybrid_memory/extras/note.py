@@ -7,23 +7,30 @@ daily notes, this is the note that Obsidian would open today.
 import os
 import re
 from argparse import Namespace
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..documents.chunker import MARKDOWN
 from ..documents.files import BadFileError, open_regular, vault_settings
-from ..errors import HybridMemoryError, SourceError
+from ..errors import HybridMemoryError, MissingStoreError, SourceError
 from ..storage.source import is_in, real_path
 from ..surface.arguments import Parser, examples, open_store
 from ..surface.streams import print_with_warnings
 from ..sync.ingest import Ingest
 from ..sync.refresh import refresh
 from ..text.characters import citation
+from .edits import append
 
 if TYPE_CHECKING:
     from ..store import HybridStore
 
+OpenStore = Callable[[], AbstractContextManager["HybridStore"]]
+
 FOLDER = "memory"
+NOTES = "Notes"  # the heading of the lines
 DAILY_NOTES = "daily-notes.json"
 FORMAT = "YYYY-MM-DD"  # Obsidian's default
 DAYS_CHECKED = 60  # days, today included, whose notes are checked for the language of their names
@@ -68,23 +75,26 @@ def note_options(parser: Parser) -> None:
 
 def run_note(args: Namespace) -> int:
     args.workspace = args.dir or "."
-    with open_store(args, create=True) as store:
-        answer = write_note(store, " ".join(args.words), args.dir)
-    print_with_warnings(args, answer)
+    create = partial(open_store, args, create=True)
+    print_with_warnings(
+        args, write_note(partial(open_store, args), create, " ".join(args.words), args.dir)
+    )
     return 0
 
 
-def write_note(store: "HybridStore", text: str, workspace: str | None = None) -> dict[str, Any]:
+def write_note(
+    open_store: OpenStore, create_store: OpenStore, text: str, workspace: str | None = None
+) -> dict[str, Any]:
     """Append a line to today's note and ingest the note: memory/YYYY-MM-DD.md in a workspace, or
     the daily note of a vault.
 
     Return the `path`, the first added `line` (counted from 1), the `citation` (None if the note
-    could not be ingested) and `warnings`. Raises SourceError if there is no workspace or the file
-    cannot be written.
+    could not be ingested) and `warnings`. Raises SourceError if there is no workspace,
+    HybridMemoryError if the file cannot be written; then no database is created.
     """
     if not text.strip():
         raise SourceError("the note is empty")
-    sources = [source.path for source in store.storage.sources.all() if not source.is_file]
+    sources = _ingested_folders(open_store)
     folder = _folder(sources, workspace)
     now = datetime.now()
     if isinstance(folder, Vault):
@@ -96,19 +106,29 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
         initial_text = f"# {now:%Y-%m-%d}\n\n"
     first, last = _append(path, text.strip(), initial_text, now)
     containing = [source for source in sources if is_in(path, source)]
+    doc_id = None
     try:
-        if containing:
-            warnings = refresh(store, paths=containing).warning_lines()
-        else:
-            report = Ingest(store, incremental=True).run([folder])
-            warnings = [*report.error_lines(), *report.warning_lines()]
+        with create_store() as store:
+            if containing:
+                warnings = refresh(store, paths=containing).warning_lines()
+            else:
+                report = Ingest(store, incremental=True).run([folder])
+                warnings = [*report.error_lines(), *report.warning_lines()]
+            doc_id = store.storage.catalog.by_path(path, path)
     except HybridMemoryError as error:  # a bare error would make an agent write the note again
         warnings = [f"the note was written to {path}, but could not be ingested: {error}"]
-    doc_id = store.storage.catalog.by_path(path, path)
     place = None
     if doc_id:
         place = citation(doc_id, first, last)
     return {"path": path, "line": first, "citation": place, "warnings": list(warnings)}
+
+
+def _ingested_folders(open_store: OpenStore) -> list[str]:
+    try:
+        with open_store() as store:
+            return [source.path for source in store.storage.sources.all() if not source.is_file]
+    except MissingStoreError:
+        return []
 
 
 class Vault(NamedTuple):
@@ -261,24 +281,29 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
 
 
 def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int, int]:
-    """Append a list item to a file and return its first and last line. Raises SourceError.
+    """Append a list item to a file and return its first and last line. Raises HybridMemoryError.
 
-    A missing or empty file is created with `initial_text`.
+    A missing or empty file begins with `initial_text`. The item is below the title of the file, or
+    below the heading NOTES, which is added unless the file ends with its section.
     """
     item = f"- {now:%H:%M} " + "\n  ".join(text.splitlines())
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "a+", encoding="utf-8", newline="\n") as file:
-            file.seek(0)
-            before = file.read()
-            if not before:
-                before = initial_text
-                file.write(before)
-            elif not before.endswith("\n"):
-                before += "\n"
-                file.write("\n")
-            file.write(f"{item}\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"cannot write {path}: {error}") from error
-    first = before.count("\n") + 1
+
+    def above(before: str) -> str:
+        """What to add between the text of the file and the item."""
+        if not before:
+            start = initial_text
+        elif before.endswith("\n"):
+            start = ""
+        else:
+            start = "\n"
+        text = before + start
+        headings = list(MARKDOWN.headings(f"\n{text}", 0))
+        has_only_title = len(headings) == 1 and headings[0].level == 1
+        if not headings or has_only_title or headings[-1].title == NOTES:
+            return start
+        blank_line = "" if text.endswith("\n\n") else "\n"
+        return f"{start}{blank_line}## {NOTES}\n\n"
+
+    before = append(path, lambda before: f"{above(before)}{item}\n")
+    first = f"{before}{above(before)}".count("\n") + 1
     return first, first + item.count("\n")

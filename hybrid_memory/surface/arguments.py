@@ -448,6 +448,6 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
         path = chosen["db_path"]
         if is_server(path) or os.path.exists(path):
             raise
-        raise StoreError(f"{error}; {_why_this_path(args, path)}") from error
+        raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
     with opened as store, store.storage.guarded():
         yield store

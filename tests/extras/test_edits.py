@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -165,17 +164,18 @@ def test_only_the_owner_reads_a_config_file_with_a_password(
         assert "secret" not in done.stdout + done.stderr
 
 
-def test_edits_at_the_same_time_all_take_effect(run: Run, tmp_path: Path) -> None:
+def test_edits_at_the_same_time_all_take_effect(environ: dict[str, str], tmp_path: Path) -> None:
     settings = dict.fromkeys(
         ("limit", "rerank_limit", "cache_size", "query_cache_size", "per_doc"), 3
     ) | {"min_score": 0.5, "query_timeout": 3.5, "rerank_weight": 0.25}
     file = tmp_path / "new/config.json"
 
-    def put(item: tuple[str, float]) -> int:
-        return run("config", "set", item[0], str(item[1]), "--config", str(file)).returncode
-
-    with ThreadPoolExecutor(8) as threads:
-        assert set(threads.map(put, settings.items())) == {0}
+    command = [sys.executable, "-m", "hybrid_memory", "config", "--config", str(file), "set"]
+    running = [
+        subprocess.Popen([*command, key, str(value)], env=environ, stdout=subprocess.DEVNULL)
+        for key, value in settings.items()
+    ]
+    assert [process.wait() for process in running] == [0] * 8
     assert json.loads(file.read_text()) == settings
     assert os.listdir(file.parent) == ["config.json"]
 

@@ -1,6 +1,10 @@
 """The command `note`, which writes to a file that people read, too."""
 
 import json
+import os
+import resource
+import subprocess
+import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -170,3 +174,90 @@ def test_from_anywhere_a_workspace_is_meant_before_a_vault(
     set_daily_notes(vault)
     answer(run("ingest", "--path", str(vault)))
     assert answer(run("note", "Rain."))["path"] == f"{workspace}/memory/{date.today()}.md"
+
+
+@pytest.mark.parametrize(
+    ("before", "added"),
+    [
+        ("# Day\n\n## Till\n\n- closed\n", "\n## Notes\n\n- * Rain.\n"),
+        ("# Day\n\n## Till\n\n- closed", "\n\n## Notes\n\n- * Rain.\n"),
+        ("# Day\n\n## Till\n\n", "## Notes\n\n- * Rain.\n"),
+        ("## Till\n", "\n## Notes\n\n- * Rain.\n"),
+        ("# Day\n\n# Other\n", "\n## Notes\n\n- * Rain.\n"),
+        ("# Day\n\n## Till\n\n# Notes\n- one\n", "- * Rain.\n"),
+        ("# Day\n\n## Notes\n\n- one\n", "- * Rain.\n"),
+        ("# Day\n\n```sh\n## no heading\n```\n", "- * Rain.\n"),
+        ("# Day\n\nA text.\n", "- * Rain.\n"),
+        ("A text.\n", "- * Rain.\n"),
+        ("", f"# {date.today()}\n\n- * Rain.\n"),
+    ],
+)
+def test_a_line_is_below_the_title_or_a_heading_of_its_own(
+    run: Run, workspace: Path, before: str, added: str
+) -> None:
+    path = workspace / f"memory/{date.today()}.md"
+    path.write_text(before)
+    told = answer(run("note", "--dir", str(workspace), "Rain."))
+    text = path.read_text()
+    start, end = added.split("*")
+    assert text.startswith(before + start)
+    assert text.endswith(end)
+    assert len(text) == len(before + start + "hh:mm" + end)
+    assert text.splitlines()[told["line"] - 1].endswith("Rain.")
+    again = answer(run("note", "--dir", str(workspace), "Hail."))
+    assert again["line"] == told["line"] + 1
+
+
+def test_notes_at_the_same_time_are_all_written_and_name_their_lines(
+    environ: dict[str, str], workspace: Path
+) -> None:
+    path = workspace / f"memory/{date.today()}.md"
+    path.write_text("# Day\n\n## Till\n\n- closed\n")
+    command = [sys.executable, "-m", "hybrid_memory", "note"]
+    running = [
+        subprocess.Popen(
+            [*command, f"Number {n}."], env=environ, cwd=workspace, stdout=subprocess.PIPE
+        )
+        for n in range(6)
+    ]
+    told = [json.loads(process.communicate()[0]) for process in running]
+    lines = path.read_text().splitlines()
+    assert [lines[each["line"] - 1].split()[-1] for each in told] == [f"{n}." for n in range(6)]
+    assert lines.count("## Notes") == 1
+
+
+@pytest.mark.parametrize("before", [None, "# Day\n\n## Till\n"])
+def test_on_a_full_disk_nothing_is_half_written(
+    environ: dict[str, str], tmp_path: Path, before: str | None
+) -> None:
+    path = tmp_path / f"memory/{date.today()}.md"
+    path.parent.mkdir()
+    if before is not None:
+        path.write_text(before)
+    done = subprocess.run(
+        [sys.executable, "-m", "hybrid_memory", "note", "--dir", ".", "x" * 2000],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"hybrid-memory: cannot write {path}: File too large; nothing was changed\n"
+    )
+    assert (path.read_text() if path.exists() else None) == before
+    assert not os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])
+
+
+def test_a_note_that_fails_makes_no_database(
+    run: Run, environ: dict[str, str], tmp_path: Path
+) -> None:
+    for arguments in (("Lost.",), ("--dir", "none", "Lost."), ("--dir", ".", " ")):
+        assert run("note", *arguments).returncode == 1
+    os.mkfifo(tmp_path / f"{date.today()}.md")
+    (tmp_path / "memory").symlink_to(tmp_path)
+    done = run("note", "--dir", str(tmp_path), "Lost.")
+    assert (done.returncode, "not a regular file" in done.stderr) == (1, True)
+    assert not os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])

@@ -244,8 +244,7 @@ class Tools:
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
-        with self._create_store() as store:
-            answer = write_note(store, arguments["text"])
+        answer = write_note(self._open_store, self._create_store, arguments["text"])
         place = answer["citation"] or f"{answer['path']}:{answer['line']}"
         return _with_warnings([f"noted: {harmless(place)}"], answer["warnings"])
 

@@ -14,7 +14,7 @@ with needing("postgres", "a memory on PostgreSQL"):  # before the modules below 
     import psycopg
 
 from ... import messages as log
-from ...errors import StoreError, WayOut
+from ...errors import MissingStoreError, StoreError, WayOut
 from ...storage.filters import Filters
 from . import schema
 from .catalog import Catalog, Checks
@@ -116,7 +116,7 @@ class PostgresStorage:
             else:
                 owner = f"space {name!r} of "
             problem = f"no memory in {owner}{self.path}, or this role may not see it"
-            raise StoreError(problem, WayOut("ingest", "ingest --path DIR", "makes one"))
+            raise MissingStoreError(problem, WayOut("ingest", "ingest --path DIR", "makes one"))
         return int(row[0])
 
     @cached_property

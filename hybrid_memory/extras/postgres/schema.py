@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from psycopg import errors
 
-from ...errors import StoreError, WayOut
+from ...errors import MissingStoreError, StoreError, WayOut
 from .connection import LOCK, Connection
 
 VERSION = 2
@@ -294,7 +294,7 @@ def prepare(conn: Connection, *, create: bool) -> None:
         )
     if not exists and not create:
         way_out = WayOut("ingest", "ingest --path DIR", "makes one")
-        raise StoreError(f"no memory in {conn.name}", way_out)
+        raise MissingStoreError(f"no memory in {conn.name}", way_out)
     if not exists:
         conn.to_primary()
         _create(conn, role, database)

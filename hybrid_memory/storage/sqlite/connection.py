@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from ... import messages
-from ...errors import StoreError, WayOut
+from ...errors import MissingStoreError, StoreError, WayOut
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
@@ -84,7 +84,7 @@ def connect(
             _create_private(path)
         elif not os.path.exists(path):
             way_out = WayOut("ingest", "ingest --path DIR", "makes one")
-            raise StoreError(f"no database at {path}", way_out)
+            raise MissingStoreError(f"no database at {path}", way_out)
     try:
         conn = _open(path)
     except BROKEN as error:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from ...errors import StoreError
+from ...errors import MissingStoreError, StoreError
 from ..source import Source
 from .connection import BROKEN, failure, uri
 from .documents import Sources
@@ -60,7 +60,7 @@ def read_remains(path: str) -> Remains:
     another program's.
     """
     if not os.path.exists(path):
-        raise StoreError(f"no database at {path}")
+        raise MissingStoreError(f"no database at {path}")
     try:
         conn = sqlite3.connect(uri(path, "mode=ro"), uri=True)
     except sqlite3.OperationalError as error:
