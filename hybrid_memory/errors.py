@@ -4,7 +4,7 @@
     ├── ConfigError        a config file or an environment variable
     │   └── UsageError     an option of the command line
     ├── StoreError         the database: not ours, locked, full, too new
-    │   ├── MissingStoreError    there is no database yet
+    │   ├── MissingStoreError    there is no database yet, or it is empty
     │   └── ConnectionLostError  the server of the database has gone away
     ├── SourceError        a file or folder that cannot be read
     ├── QueryError         a query that cannot be answered

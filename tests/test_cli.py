@@ -15,7 +15,7 @@ import pytest
 
 from hybrid_memory.registry import COMMANDS, GROUPS
 from hybrid_memory.surface.arguments import command_parser
-from tests.command import Run, answer, in_terminal
+from tests.command import Run, answer, as_process, in_terminal
 from tests.fake_ollama import FakeOllama
 
 
@@ -925,7 +925,6 @@ def test_an_argument_with_a_nul_is_wrong_usage(run: Run) -> None:
 
 def test_two_hyphens_are_no_value_of_an_option(run: Run) -> None:
     for command in (
-        ("search", "--query=--"),
         ("store", "--doc-id=x", "--text=--"),
         ("stats", "--db=--"),
     ):
@@ -1165,3 +1164,89 @@ def test_options_of_every_command_may_stand_anywhere(run: Run, tmp_path: Path) -
         assert answer(run(*words))["total"] == 1, words
     assert run("search", "--", "--quiet").returncode == 0
     assert run("--db", "search", "list").stderr.startswith("hybrid-memory: no database at")
+
+
+KEYWORDS = ("--provider", "none")
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\n"])
+def test_an_empty_query_is_said_to_be_empty(run: Run, query: str) -> None:
+    answer(run("store", "--doc-id", "a", "--text", "A note.", *KEYWORDS))
+    done = run("search", query, *KEYWORDS)
+    assert (answer(done), done.stderr) == (
+        [],
+        "hybrid-memory: the query is empty; `hybrid-memory list` lists the documents\n",
+    )
+
+
+def test_two_hyphens_are_a_query(run: Run) -> None:
+    answer(run("store", "--doc-id", "a", "--text", "A -- B", *KEYWORDS))
+    found = answer(run("search", "--query=--", *KEYWORDS))
+    assert found == answer(run("search", "--query", "-- ", *KEYWORDS))
+
+
+@pytest.mark.parametrize("words", [("help",), ("help", "search"), ("help", "config", "x")])
+def test_help_is_a_command(run: Run, words: tuple[str, ...]) -> None:
+    done = run(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == run(*words[1:2], "--help").stdout
+
+
+def test_help_of_an_unknown_command_names_the_nearest(run: Run) -> None:
+    done = run("help", "serach")
+    assert (done.returncode, "did you mean search?" in done.stderr) == (2, True)
+
+
+def test_ingest_takes_folders_as_arguments(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note.md").write_text(f"The note of {name}.")
+    report = answer(run("ingest", "a", "b", "--path", "c", "--incremental", *KEYWORDS))
+    assert report["files"] == 3
+    done = run("ingest", "none")
+    assert (done.returncode, "No such file or directory" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("form", ["text", "md", "jsonl", "paths"])
+def test_json_and_another_format_contradict_each_other(run: Run, form: str) -> None:
+    for words in (("--json", "--format", form), ("--format", form, "--json")):
+        done = run("search", "x", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--json contradicts --format {form}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("store", "--doc-id", "a", "--text", "x"), ("ingest", "."), ("note", "--dir", ".", "x")],
+)
+def test_a_memory_that_is_not_kept_is_said_to_be_lost(
+    run: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.md").write_text("A note.")
+    done = run(*words, "--db", ":memory:", *KEYWORDS)
+    assert done.returncode == 0
+    assert "the database :memory: ends with this command; nothing is kept" in done.stderr
+
+
+def test_tags_has_a_limit(run: Run) -> None:
+    for number in range(3):
+        tags = ", ".join(["a", "b", "c"][: number + 1])
+        answer(run("store", "--doc-id", f"{number}", "--text", "x", "--metadata", f"tags=[{tags}]"))
+    found = answer(run("tags", "--limit", "2"))
+    assert found == {
+        "total": 3,
+        "tags": [{"tag": "a", "documents": 3}, {"tag": "b", "documents": 2}],
+    }
+
+
+def test_messages_on_a_terminal_break_at_words_and_keep_commands_together(
+    environ: dict[str, str],
+) -> None:
+    missing = {"HYBRID_MEMORY_DB_PATH": "/tmp/" + "long-" * 12 + "name.db"}
+    lines = in_terminal(environ, "stats", env=missing).splitlines()
+    assert len(lines) > 1
+    message = " ".join(lines)
+    assert "hybrid-memory: no database at /tmp/long-" in message
+    assert any("`hybrid-memory ingest --path DIR`" in line for line in lines)
+    assert all(len(line) <= 80 for line in lines if "/tmp/" not in line)
+    assert as_process(("stats",), environ | missing, Path.cwd()).stderr.count("\n") == 1

@@ -222,3 +222,12 @@ def test_arrays_of_a_library_are_vectors(db_path: str) -> None:
         store.store("note", "the gpu server")
         assert store.search("server", mode="vector")[0]["doc_id"] == "note"
         assert store.warnings == []
+
+
+def test_a_report_shows_what_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text("A note.")
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        report = Ingest(store).run([str(tmp_path / "notes")])
+        assert repr(report) == "Report(files=1, chunks=1, pending=1, is_complete=True)"
+        assert repr(Ingest(store).run([str(tmp_path / "notes")])).startswith("Report(")

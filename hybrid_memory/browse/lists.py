@@ -46,15 +46,15 @@ def broken(store: "HybridStore") -> dict[str, Any]:
 
 
 @retry_once
-def tags(store: "HybridStore") -> dict[str, Any]:
-    """`tags`, most frequent first, each with the number of `documents` that a filter on it selects;
-    `total` is the number of tags.
+def tags(store: "HybridStore", limit: int | None = None) -> dict[str, Any]:
+    """`tags`, most frequent first, at most `limit`, each with the number of `documents` that a
+    filter on it selects; `total` is the number of all tags.
     """
     with store.storage.snapshot():
         counts = store.storage.links.tags()
     return {
         "total": len(counts),
-        "tags": [{"tag": tag, "documents": count} for tag, count in counts],
+        "tags": [{"tag": tag, "documents": count} for tag, count in counts[:limit]],
     }
 
 

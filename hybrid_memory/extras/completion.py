@@ -20,6 +20,7 @@ from ..surface import arguments
 from ..surface.arguments import Parser, common_parser, main_parser
 from ..surface.streams import harmless
 from .environment import needing
+from .settings import ACTIONS
 
 MANY = 100  # documents; if more match, only the next path component of their ids is offered
 
@@ -65,6 +66,8 @@ def _completer(argument: argparse.Action) -> Callable[..., Iterable[str]] | None
     """
     if argument.metavar == "KEY":
         return lambda **_: config.DEFAULTS
+    if argument.dest == "action":
+        return lambda **_: [*ACTIONS, *config.DEFAULTS]
     values = COMPLETERS.get(argument.dest)
     if values is None:
         return None

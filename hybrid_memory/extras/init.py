@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 FILES = ("memory.md", "agents.md", "tools.md", "user.md")  # in an agent's workspace; any case
 FOLDERS = ("memory", "notes")
+# In a folder with one of these, an agent works
+OF_AGENTS = (*FILES, "claude.md", "memory", ".claude", ".codex", ".openclaw", ".agents")
 VAULT = ".obsidian"  # a folder that contains this one is a vault
 SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts
 NOTES = ("*.md",)
@@ -248,7 +250,12 @@ def run_init(args: Namespace) -> int:
         if args.hook or (is_offered and _confirm(HOOK_QUESTION, False)):
             command = [*program(), *_chosen_options(args, settings)]
             answer["hook"] = write_hook(args.dir, command)
-    print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
+    is_for_agent = _has_agent(real_path(args.dir), places)
+    print_answer(
+        args,
+        answer,
+        lambda stream: print(_next_steps(answer, is_for_agent), end="", file=stream),
+    )
     tell(*_remarks(args, places, new, skipped))
     if unknown and (args.sessions or any(place.kind == SESSIONS for place in chosen)):
         advise(args, _unknown_sessions_line(unknown))
@@ -458,14 +465,21 @@ def _unknown_sessions_line(paths: Sequence[str]) -> str:
     )
 
 
-def _next_steps(answer: dict[str, Any]) -> str:
+def _has_agent(folder: str, places: Sequence[Place]) -> bool:
+    """Whether an agent works in this folder: it has an agent's files, or sessions began in it."""
+    names = [name.lower() for name in os.listdir(folder)]
+    return any(name in names for name in OF_AGENTS) or any(
+        place.workspace and place.files for place in places
+    )
+
+
+def _next_steps(answer: dict[str, Any], is_for_agent: bool) -> str:
     if "next" not in answer:
         return ""
-    parts = {
-        "Next": "\n".join(answer["next"]),
-        "For AGENTS.md": answer["agents_md"],
-        "For `crontab -e`": answer["crontab"],
-    }
+    parts = {"Next": "\n".join(answer["next"])}
+    if is_for_agent:
+        parts["For AGENTS.md"] = answer["agents_md"]
+    parts["For `crontab -e`"] = answer["crontab"]
     if "hook" in answer:
         written = json.dumps(answer["hook"]["written"], indent=2, ensure_ascii=False)
         parts[f"Written to {harmless(_abbreviated(answer['hook']['path']))}"] = written

@@ -62,17 +62,17 @@ def _has_password(text: str) -> bool:
     return without_password(database) != database
 
 
+ACTIONS = {"get": 2, "set": 3, "unset": 2}  # words, the action included
 WIDEST = 40  # columns of a value; longer values push the next column to the right
 
 
 def config_options(parser: Parser) -> None:
-    parser.usage = f"{parser.prog} [options] [set KEY VALUE | unset KEY]"
+    parser.usage = f"{parser.prog} [options] [[get] KEY | set KEY VALUE | unset KEY]"
     parser.add_argument(
         "action",
         nargs="?",
-        choices=("set", "unset"),
-        metavar="set | unset",
-        help="change the config file",
+        metavar="get | set | unset",
+        help="print one setting, or change the config file (default: print every setting)",
     )
     parser.add_argument("key", nargs="?", metavar="KEY", help="a setting, as listed by `config`")
     parser.add_argument(
@@ -82,41 +82,63 @@ def config_options(parser: Parser) -> None:
         help="the new value; null for none, if the setting is optional",
     )
     add_json(parser)
-    examples(parser, "config", "config set model bge-m3")
+    examples(parser, "config limit", "config set model bge-m3")
 
 
 def run_config(args: Namespace) -> int:
-    has_key = args.key is not None
-    has_value = args.value is not None
-    if has_key != bool(args.action) or has_value != (args.action == "set"):
-        raise UsageError("usage: `config`, `config set KEY VALUE` or `config unset KEY`")
+    action, key, value = _action(args)
     path = os.path.abspath(os.path.expanduser(paths.config_file(args.config)))
-    if args.action:
-        change_made = _change_file(args, path)
+    if action in ("set", "unset"):
+        change_made = _change_file(action, path, key, value)
         print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
         return 0
     settings = arguments.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
         settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # the effective ones
     values = {
-        key: {"value": _public(key, value), "from": arguments.origin(settings, key)}
-        for key, value in settings.items()
+        name: {"value": _public(name, setting), "from": arguments.origin(settings, name)}
+        for name, setting in settings.items()
     }
+    if action == "get":
+        _require_setting(key)
+        one = values[key]
+        text = json_text(one["value"]) if type(one["value"]) is not str else one["value"]
+        print_answer(args, {"key": key} | one, lambda stream: print(harmless(text), file=stream))
+        return 0
     answer = {"file": path, "exists": os.path.exists(path), "settings": values}
     print_answer(args, answer, lambda stream: _show(answer, stream))
     return 0
 
 
-def _change_file(args: Namespace, path: str) -> dict[str, Any]:
-    """Change the file, and warn about an environment variable that overrides it. Raises UsageError
-    for an invalid key or value.
+def _action(args: Namespace) -> tuple[str | None, str, str]:
+    """The action, key and value of a command; no action for every setting. Raises UsageError."""
+    words = [word for word in (args.action, args.key, args.value) if word is not None]
+    if not words:
+        return None, "", ""
+    if len(words) == 1 and words[0] not in ACTIONS:
+        words = ["get", *words]
+    if len(words) != ACTIONS.get(words[0]):
+        raise UsageError(
+            "usage: `config`, `config KEY`, `config set KEY VALUE` or `config unset KEY`"
+        )
+    action, key, *value = words
+    return action, key, "".join(value)
+
+
+def _require_setting(key: str) -> None:
+    if key not in config.DEFAULTS:
+        known = suggestion(key, config.DEFAULTS) or f"; known: {', '.join(config.DEFAULTS)}"
+        raise UsageError(f"there is no setting {key!r}{known}")
+
+
+def _change_file(action: str, path: str, key: str, text: str) -> dict[str, Any]:
+    """Set a key of the file, or remove it if there is no text, and warn about an environment variable
+    that overrides the file. Raises UsageError for an invalid key or value.
     """
-    key, value = args.key, []
-    if args.action == "set":
-        if key not in config.DEFAULTS:
-            known = suggestion(key, config.DEFAULTS) or f"; known: {', '.join(config.DEFAULTS)}"
-            raise UsageError(f"there is no setting {key!r}{known}")
-        value = [_value(key, args.value)]
+    value = []
+    if action == "set":
+        _require_setting(key)
+        value = [_value(key, text)]
     before = change(path, key, *value)
     if not value and not before:
         tell(f"{path} does not set {key}; nothing was changed")

@@ -33,7 +33,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_of, refusal
 from ..documents.markdown import parse
-from ..errors import QueryError
+from ..errors import NotFoundError, QueryError
 from ..search.answer import operator_lines
 from ..search.request import Request, request_of
 from ..storage.source import (
@@ -232,13 +232,23 @@ def explain(store: HybridStore, note: str) -> dict[str, Any]:
     with store.storage.snapshot():
         path = _existing(note)
         if path is None:
-            doc_id, _ = find(store.storage, note)
-            return _document(store, doc_id)
+            return _document(store, _id_of(store, note))
         places = list(_places(store, path))
         doc_id_of_path = _indexed_as(store, path, places)
         if doc_id_of_path:
             return _document(store, doc_id_of_path)
         return _file(store, path, places)
+
+
+def _id_of(store: HybridStore, note: str) -> str:
+    """Find a document by a note that is not the path of a file. Raises QueryError."""
+    try:
+        return find(store.storage, note)[0]
+    except NotFoundError as error:
+        if os.path.basename(note) == note:
+            raise
+        path = os.path.abspath(os.path.expanduser(note))
+        raise NotFoundError(f"there is no file {path}, and {error}") from error
 
 
 def _existing(note: str) -> str | None:

@@ -14,6 +14,7 @@ ORDER = (
     "confidence judges a passage alone; the order also counts its neighbours, its document and days"
 )
 NOTHING_FOUND = "nothing found; try other words, or fewer"
+EMPTY_QUERY = "the query is empty; `hybrid-memory list` lists the documents"
 
 
 def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
@@ -36,6 +37,8 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
         return UNCLEAR if is_unclear(answer.results) else _order(answer)
     if not answer.is_empty or plan.has_only_filters:
         return None
+    if plan.query.is_blank:
+        return EMPTY_QUERY
     if not storage.catalog.counts()["doc_count"]:
         return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
     least = plan.request.min_score

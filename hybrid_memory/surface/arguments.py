@@ -25,12 +25,13 @@ from ..search.request import filters_of
 from ..storage.filters import FILTERS, Filters
 from ..store import HybridStore
 from ..text.characters import storable_name
-from .streams import output, tell
+from .streams import columns, output, tell
 
 if TYPE_CHECKING:
     from ..storage.source import Source
 
 PROGRAM = "hybrid-memory"
+QUERY_OF_DASHES = "--query=--"
 
 
 def non_empty(text: str) -> str:
@@ -99,7 +100,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns(1) - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -149,7 +150,7 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
     def print_help(self, file: Any = None) -> None:
-        self.description = _paragraph(self.description or "", _columns() - 2)
+        self.description = _paragraph(self.description or "", columns(1) - 2)
         with output() as stream:
             stream.write(self.format_help())
 
@@ -164,26 +165,46 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         arguments = sys.argv[1:]
     common = common_parser()
     for text in arguments:
-        if "\0" in text or (text.startswith("--") and text.endswith("=--")):
+        is_dropped = text.startswith("--") and text.endswith("=--") and text != QUERY_OF_DASHES
+        if "\0" in text or is_dropped:
             common.error(f"an argument contains a NUL character, or -- as its value: {text!r}")
-    args, rest = common.parse_known_args(arguments)
+    # argparse drops a value that is --
+    words = ["--query=\0" if text == QUERY_OF_DASHES else text for text in arguments]
+    args, rest = common.parse_known_args(words)
     if not rest:
         common.error("the following arguments are required: COMMAND")
     args.command = rest[0]
+    if args.command == "help":
+        _print_help(rest[1:])
     if args.command.startswith("-"):
         _answer_without_command(args.command)
-    if args.command not in COMMANDS:
-        close = suggestion(args.command, COMMANDS)
-        common.error(f"there is no command {args.command!r}{close}")
-    return command_parser(args.command, common).parse_args(rest[1:], args)
+    _require_command(args.command, common)
+    parsed = command_parser(args.command, common).parse_args(rest[1:], args)
+    if getattr(parsed, "query", None) == "\0":
+        parsed.query = "--"
+    return parsed
+
+
+def _require_command(name: str, parser: Parser) -> None:
+    if name not in COMMANDS:
+        parser.error(f"there is no command {name!r}{suggestion(name, COMMANDS)}")
+
+
+def _print_help(commands: Sequence[str]) -> NoReturn:
+    """Print the help of the program, or of the first of these commands."""
+    parser = main_parser()
+    if commands:
+        _require_command(commands[0], parser)
+        parser = command_parser(commands[0])
+    parser.print_help()
+    sys.exit(0)
 
 
 def _answer_without_command(word: str) -> NoReturn:
     """Handle an option in place of a command."""
     parser = main_parser()
     if word in ("-h", "--help"):
-        parser.print_help()
-        sys.exit(0)
+        _print_help([])
     if word == "--version":
         with output() as stream:
             print(f"{PROGRAM} {__version__}", file=stream)
@@ -216,7 +237,7 @@ def main_parser() -> Parser:
     parser.usage = f"{PROGRAM} [options] COMMAND ..."
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     for group in GROUPS:
-        parser.add_argument_group(group, _table_of_commands(group, _columns() - 2))
+        parser.add_argument_group(group, _table_of_commands(group, columns(1) - 2))
     _add_common_options(parser)
     return parser
 
@@ -315,16 +336,6 @@ def _add_common_options(parser: Parser) -> None:
     add("--vector-weight", type=float, metavar="W", help="the share of cosine in a hybrid score")
     add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (the default), always, never")
     add("--quiet", action="store_true", help="print no progress and no advice, only problems")
-
-
-def _columns() -> int:
-    try:
-        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or 80
-    except (
-        ValueError,
-        OSError,
-    ):  # COLUMNS is not a number; standard output is closed or not a terminal
-        return 80
 
 
 def settings(args: Namespace) -> config.Settings:
@@ -449,5 +460,7 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
         if is_server(path) or os.path.exists(path):
             raise
         raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
+    if create and chosen["db_path"] == ":memory:":
+        tell("the database :memory: ends with this command; nothing is kept")
     with opened as store, store.storage.guarded():
         yield store

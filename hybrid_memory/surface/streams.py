@@ -126,9 +126,32 @@ def tell(*messages: str) -> None:
     """Print each message as a line on standard error."""
     try:
         for message in messages:
-            print("hybrid-memory:", harmless(message).strip(), file=sys.stderr, flush=True)
+            line = f"hybrid-memory: {harmless(message).strip()}"
+            if sys.stderr.isatty():
+                line = _wrapped(line, columns(2))
+            print(line, file=sys.stderr, flush=True)
     except OSError:  # nobody can read it
         _discard(sys.stderr)
+
+
+def columns(descriptor: int) -> int:
+    """The width of a terminal; 80 if it is unknown."""
+    try:
+        chosen = int(os.environ.get("COLUMNS") or 0)
+        return chosen or os.get_terminal_size(descriptor).columns or 80
+    except (ValueError, OSError):  # COLUMNS is not a number; the stream is not a terminal
+        return 80
+
+
+def _wrapped(line: str, width: int) -> str:
+    """Break a line at spaces, but not inside a command in backquotes that fits on a line."""
+    from ..text.characters import wrapped
+
+    def keep_together(command: re.Match[str]) -> str:
+        return command[0] if len(command[0]) > width else command[0].replace(" ", "\0")
+
+    lines = wrapped(re.sub("`[^`]*`", keep_together, line), width)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def _discard(stream: TextIO) -> None:

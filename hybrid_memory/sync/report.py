@@ -32,6 +32,11 @@ class Report:
         self.notes: list[str] = []  # other things that were done
         self.is_complete = True  # False if the database could not be read or written
 
+    def __repr__(self) -> str:
+        """The counts and lists that are not empty: Report(files=3, chunks=10)."""
+        fields = [f"{key}={value!r}" for key, value in vars(self).items() if value]
+        return f"Report({', '.join(fields)})"
+
     def as_dict(self) -> dict[str, Any]:
         """The output of `ingest`. A warning about embeddings concerns no file, so its path is None."""
         counts = {

@@ -962,6 +962,50 @@ def test_standard_output_has_the_protocol_and_nothing_else(
     assert (rest, errors, process.returncode) == ("", "", 0)
 
 
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18"])
+def test_a_batch_is_answered_in_the_one_revision_that_has_it(
+    environ: dict[str, str], folder: Path, revision: str
+) -> None:
+    hello = {
+        "protocolVersion": revision,
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    search = {"name": "memory_search", "arguments": {"query": "gpu"}}
+    batch: list[Any] = [
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": search},
+        "odd",
+    ]
+    only_notifications = batch[1:2]
+    lines: list[Any] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        only_notifications,
+        batch,
+        [],
+    ]
+    done = subprocess.run(
+        [*COMMAND, "mcp"],
+        env=environ,
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, *rest = map(json.loads, done.stdout.splitlines())
+    assert first["result"]["protocolVersion"] == revision
+    lists = [each for each in rest if isinstance(each, list)]
+    errors = [each["error"]["code"] for each in rest if isinstance(each, dict)]
+    if revision == "2025-03-26":
+        [[ping, found, odd]] = lists
+        assert (ping["id"], found["id"], odd["error"]["code"]) == (2, 3, -32600)
+        assert "memory/" in found["result"]["content"][0]["text"]
+        assert errors == [-32600]  # an empty list
+    else:
+        assert (lists, errors) == ([], [-32600] * 3)
+
+
 def test_interrupt_ends_the_server_at_once(environ: dict[str, str], folder: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "mcp"], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -121,8 +121,8 @@ def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(
             "chunk_overlap (600, from the command line) must be less than chunk_size (512",
         ),
         (("set", "provider", "x"), "not one of auto, ollama"),
-        (("set", "limit"), "usage: `config`, `config set KEY VALUE` or `config unset KEY`"),
-        (("unset", "limit", "3"), "usage: `config`, `config set KEY VALUE` or `config unset KEY`"),
+        (("set", "limit"), "usage: `config`, `config KEY`, `config set KEY VALUE` or"),
+        (("unset", "limit", "3"), "usage: `config`, `config KEY`, `config set KEY VALUE` or"),
     ):
         done = run("config", *command)
         assert (done.returncode, done.stdout) == (2, ""), command
@@ -200,3 +200,15 @@ def test_a_file_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> Non
     done = run("config", "set", "limit", "3", "--config", str(tmp_path / "plain/c.json"))
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert f"cannot write {tmp_path}/plain/c.json" in done.stderr
+
+
+def test_one_setting_is_printed_by_its_key(run: Run, environ: dict[str, str], file: Path) -> None:
+    file.write_text('{"limit": 7}')
+    for words in (("limit",), ("get", "limit")):
+        assert answer(run("config", *words)) == {"key": "limit", "value": 7, "from": str(file)}
+    assert in_terminal(environ, "config", "limit") == "7\r\n"
+    assert in_terminal(environ, "config", "mode") == "hybrid\r\n"
+    for words in (("limt",), ("get", "limt")):
+        done = run("config", *words)
+        assert (done.returncode, "did you mean limit?" in done.stderr) == (2, True)
+    assert run("config", "limit", "3").returncode == 2

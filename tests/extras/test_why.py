@@ -282,3 +282,15 @@ def test_a_file_that_cannot_be_read_is_not_said_to_be_current(
     found = explain(store, "memory/a.md")
     assert (found["in_memory"], found["current"], found["rule"]) == (True, False, "unreadable")
     assert found["reason"] == "its file cannot be read, so it may have changed: Permission denied"
+
+
+@pytest.mark.parametrize(
+    "path", ["none.md", "./none.md", "~/none.md", "/none/none.md", "a/none.md"]
+)
+def test_a_path_that_does_not_exist_is_said_to_be_missing(run: Run, path: str) -> None:
+    answer(run("store", "--doc-id", "a", "--text", "A note.", "--provider", "none"))
+    done = run("why", path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"no document '{path}' in this memory" in done.stderr
+    is_path = "/" in path
+    assert ("there is no file /" in done.stderr) == is_path

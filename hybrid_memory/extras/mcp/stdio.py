@@ -21,6 +21,7 @@ from .tools import ProtocolError, Tools
 
 STATELESS = "2026-07-28"
 HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # newest first
+WITH_BATCHES = "2025-03-26"  # in this revision alone, a client may send several messages in a list
 
 NAMESPACE = "io.modelcontextprotocol"
 REVISION = f"{NAMESPACE}/protocolVersion"
@@ -65,6 +66,7 @@ class Server:
         self._write_lock = Lock()
         self._calls: dict[str | int, Future[None]] = {}
         self._cancelled: set[str | int] = set()
+        self._takes_batches = False
 
     def serve(self, lines: Iterable[bytes], write: Callable[[bytes], object]) -> None:
         """Answer the messages in these lines until the input ends.
@@ -81,7 +83,9 @@ class Server:
                 except ValueError as error:
                     self._send(_error_response(None, PARSE_ERROR, f"not JSON: {error}"), write)
                     continue
-                if not isinstance(message, dict) or message.get("method") not in SLOW:
+                if isinstance(message, list) and message and self._takes_batches:
+                    threads.submit(self._call_all, message, write)
+                elif not isinstance(message, dict) or message.get("method") not in SLOW:
                     self._send(self.reply(message), write)
                 elif isinstance(message.get("id"), str | int):
                     request_id = message["id"]
@@ -97,7 +101,14 @@ class Server:
         else:
             self._send(answer, write)
 
-    def _send(self, message: Message | None, write: Callable[[bytes], object]) -> None:
+    def _call_all(self, batch: list[Any], write: Callable[[bytes], object]) -> None:
+        """Answer a batch by one list of responses; by nothing if no message needs one."""
+        answers = [answer for answer in map(self.reply, batch) if answer is not None]
+        self._send(answers or None, write)
+
+    def _send(
+        self, message: Message | list[Message] | None, write: Callable[[bytes], object]
+    ) -> None:
         if message is None:
             return
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
@@ -146,7 +157,9 @@ class Server:
         """
         is_stateless = _is_stateless(params)
         if method == "initialize":
-            return _handshake(params)
+            result = _handshake(params)
+            self._takes_batches = result["protocolVersion"] == WITH_BATCHES
+            return result
         if method == "server/discover":
             if not is_stateless:
                 raise ProtocolError(INVALID_PARAMS, f"_meta has no {REVISION}")

@@ -224,7 +224,7 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
 def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait) -> None:
     if not create and _version(conn, path) == 0:
         way_out = WayOut("ingest", "ingest --path DIR", "fills it")
-        raise StoreError(f"the database {path} is empty", way_out)
+        raise MissingStoreError(f"the database {path} is empty", way_out)
     if 0 < _size(path) < SMALLEST:  # SQLite opens such a file as an empty database
         raise StoreError(
             f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}"

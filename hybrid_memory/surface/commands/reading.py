@@ -144,13 +144,16 @@ def run_links(args: Namespace) -> int:
 
 
 def tags_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--limit", type=arguments.positive, metavar="N", help="list only the first N tags"
+    )
     add_json(parser)
-    examples(parser, "tags", "tags --json")
+    examples(parser, "tags", "tags --limit 20")
 
 
 def run_tags(args: Namespace) -> int:
     with open_store(args) as store:
-        answer = tags(store)
+        answer = tags(store, args.limit)
     print_answer(args, answer, lambda stream: _show_tags(answer["tags"], stream))
     return 0
 

@@ -56,9 +56,7 @@ def search_options(parser: Parser) -> None:
         "--refresh", action=refresh, help="index changed files of the ingested folders first"
     )
     parser.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
-    parser.add_argument(
-        "--json", action="store_const", dest="format", const="json", help="short for --format json"
-    )
+    parser.add_argument("--json", action="store_true", help="short for --format json")
 
     parser.add_argument(
         "--open",
@@ -104,6 +102,10 @@ class View:
 
 
 def run_search(args: argparse.Namespace) -> int:
+    if args.json and args.format not in (None, "json"):
+        raise UsageError(f"--json contradicts --format {args.format}; give one of them")
+    if args.json:
+        args.format = "json"
     has_query = bool(args.words) or args.query is not None
     is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if args.prints and not (sys.stdin.isatty() and sys.stderr.isatty()):

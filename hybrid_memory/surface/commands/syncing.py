@@ -21,6 +21,8 @@ OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missin
 
 
 def ingest_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] [DIR ...]"
+    parser.add_argument("dirs", nargs="*", metavar="DIR", help="the same as --path DIR")
     parser.add_argument(
         "--path",
         action="append",
@@ -66,6 +68,7 @@ def ingest_options(parser: Parser) -> None:
 
 
 def run_ingest(args: Namespace) -> int:
+    args.path += args.dirs
     options = _options(args)
     # Otherwise an empty database would be created
     if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):
@@ -94,7 +97,7 @@ def run_ingest(args: Namespace) -> int:
 
 
 def update_options(parser: Parser) -> None:
-    parser.set_defaults(path=[])
+    parser.set_defaults(path=[], dirs=[])
     parser.add_argument("--all", action="store_true", help=ALL)
     add_json(parser)
     examples(parser, "update", "update --quiet")
