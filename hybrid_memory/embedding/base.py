@@ -47,7 +47,7 @@ CRASH_LENGTH = 2048
 
 
 class BaseEmbedder:
-    """Implements `protocol.Embedder`. Subclasses get the vectors in `_request`."""
+    """Implements `interface.Embedder`. Subclasses get the vectors in `_request`."""
 
     provider = ""
     is_final = False

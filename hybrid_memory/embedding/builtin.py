@@ -240,7 +240,7 @@ class Sums(dict[Word, int]):
 
 
 class BuiltinEmbedder:
-    """Implements `protocol.Embedder` without a server; cannot fail. A text gets [] if most of its
+    """Implements `interface.Embedder` without a server; cannot fail. A text gets [] if most of its
     tokens have no vector.
     """
 

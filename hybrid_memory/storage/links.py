@@ -107,7 +107,7 @@ LinkColumns = tuple[str, int, str, str, str | None]  # doc_id, line, target, kin
 
 
 class LinkReader:
-    """Implements `protocol.Links`; an engine adds the statements. OF, TO and MAYBE_BROKEN are
+    """Implements `interface.Links`; an engine adds the statements. OF, TO and MAYBE_BROKEN are
     conditions on a row `l` of links.
     """
 
@@ -120,7 +120,7 @@ class LinkReader:
         self._resolver = Resolver(self._lookup)
 
     def named(self, name: str) -> list[str]:
-        """As in `protocol.Links`."""
+        """As in `interface.Links`."""
         documents = self._lookup(key_of(name))
         name = folded(name)
         namesakes = (
@@ -131,21 +131,21 @@ class LinkReader:
         return list(dict.fromkeys(document.doc_id for document in namesakes))
 
     def links_of(self, doc_id: str) -> list[LinkRow]:
-        """As in `protocol.Links`."""
+        """As in `interface.Links`."""
         return [self._row(*row) for row in self._links(self.OF, doc_id)]
 
     def links_to(self, doc_id: str) -> list[LinkRow]:
-        """As in `protocol.Links`."""
+        """As in `interface.Links`."""
         links = [self._row(*row) for row in self._links(self.TO, doc_id)]
         return [link for link in links if link.doc_id == doc_id]
 
     def broken(self) -> list[LinkRow]:
-        """As in `protocol.Links`."""
+        """As in `interface.Links`."""
         links = [self._row(*row) for row in self._links(self.MAYBE_BROKEN)]
         return [link for link in links if link.broken]
 
     def tags(self) -> list[tuple[str, int]]:
-        """As in `protocol.Links`."""
+        """As in `interface.Links`."""
         documents = defaultdict[str, set[Any]](set)
         for tag, document in self._tags_with_documents():
             for tag_or_parent in above(tag):
@@ -164,7 +164,7 @@ class LinkReader:
 
     @abstractmethod
     def titles(self, doc_id: str) -> list[str]:
-        """As in `protocol.Links`."""
+        """As in `interface.Links`."""
 
     @abstractmethod
     def _links(self, condition: str, doc_id: str = "") -> Iterable[LinkColumns]:

@@ -25,7 +25,7 @@ FRESH = 86_400.0
 
 
 class QueryCache(Protocol):
-    """Implements `protocol.QueryCache`. An engine adds the two methods with SQL."""
+    """Implements `interface.QueryCache`. An engine adds the two methods with SQL."""
 
     def vector(
         self, identity: "Identity", query: str, embed: Callable[[str], list[float]]

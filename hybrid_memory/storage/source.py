@@ -170,18 +170,18 @@ def is_in(path: str, top: str) -> bool:
 
 
 class KnownSources:
-    """The part of `protocol.Sources` that needs only `all`, which each engine implements."""
+    """The part of `interface.Sources` that needs only `all`, which each engine implements."""
 
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
-        """As in `protocol.Sources`."""
+        """As in `interface.Sources`."""
         raise NotImplementedError
 
     def of_own_name(self, source: Source) -> Source:
-        """As in `protocol.Sources`, for a store that one host uses."""
+        """As in `interface.Sources`, for a store that one host uses."""
         return source
 
     def news(self, source: Source) -> Source | None:
-        """As in `protocol.Sources`."""
+        """As in `interface.Sources`."""
         known = self._known(source)
         if known:
             patterns = tuple(dict.fromkeys((*known.patterns, *source.patterns)))
@@ -192,7 +192,7 @@ class KnownSources:
         return source
 
     def with_earlier_choices(self, source: Source) -> Source:
-        """As in `protocol.Sources`."""
+        """As in `interface.Sources`."""
         known = self._known(source)
         if known is None:
             return source
@@ -214,7 +214,7 @@ def claim_error(source: Source, path: str | None, collection: str) -> SourceErro
 
 
 class Whole(NamedTuple):
-    """A document as `protocol.Documents.put` takes it, with the known embeddings of its texts."""
+    """A document as `interface.Documents.put` takes it, with the known embeddings of its texts."""
 
     prepared: Prepared
     vectors: Vectors

@@ -109,7 +109,7 @@ NEWEST = 10
 
 
 class Catalog:
-    """Implements `protocol.Catalog`."""
+    """Implements `interface.Catalog`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space = conn, space
@@ -278,7 +278,7 @@ and   (vector_dims(embedding) <> %(dims)s or not abs(vector_norm(embedding) - 1)
 
 
 class Checks:
-    """Implements `protocol.Checks`."""
+    """Implements `interface.Checks`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._parameters = conn, {"space": space}

@@ -77,7 +77,7 @@ def in_order(conn: Connection, space: int, ids: Collection[int]) -> list[int]:
 
 
 class Chunks:
-    """Implements `protocol.Chunks`."""
+    """Implements `interface.Chunks`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space = conn, space
@@ -172,7 +172,7 @@ TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"
 
 
 class Links(LinkReader):
-    """Implements `protocol.Links`, for one state of the store."""
+    """Implements `interface.Links`, for one state of the store."""
 
     OF, TO, MAYBE_BROKEN = OF, TO, MAYBE_BROKEN
 

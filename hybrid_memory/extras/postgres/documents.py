@@ -70,7 +70,7 @@ BATCH = 500  # chunks of a growing document in memory
 
 
 class GrowingDocument:
-    """Implements `protocol.GrowingDocument`. New chunks are spooled into a temporary file, so that
+    """Implements `interface.GrowingDocument`. New chunks are spooled into a temporary file, so that
     the size of the document does not matter to memory.
     """
 
@@ -284,7 +284,7 @@ from   chunks where document = %(number)s order by id
 
 
 class Documents:
-    """Implements `protocol.Documents`."""
+    """Implements `interface.Documents`."""
 
     def __init__(
         self, conn: Connection, space: int, embeddings: Embeddings, postings: Postings
@@ -340,18 +340,18 @@ class Documents:
         return [doc_id for (doc_id,) in self._conn.all(TEXTS_CUT_OTHERWISE, given)]
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`."""
+        """As in `interface.Documents`."""
         self.put_all([prepared], new_vectors)
 
     def put_again(self, prepared: Prepared) -> None:
-        """As in `protocol.Documents`."""
+        """As in `interface.Documents`."""
         given = {"space": self._space, "doc_id": text(prepared.row["doc_id"])}
         [indexed_at] = self._conn.one(INDEXED_AT, given)
         self.put(prepared)
         self._conn.execute(SET_INDEXED_AT, given | {"indexed_at": indexed_at})
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`. Documents with different ids are written together."""
+        """As in `interface.Documents`. Documents with different ids are written together."""
         together: dict[str, Prepared] = {}
         for prepared in documents:
             doc_id = text(prepared.row["doc_id"])

@@ -91,7 +91,7 @@ where  o.space = c.space and o.id = c.id and c.space = %(space)s
 
 
 class SpareEmbeddings:
-    """Implements `protocol.SpareEmbeddings`."""
+    """Implements `interface.SpareEmbeddings`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn = conn
@@ -224,7 +224,7 @@ MANY = 1000
 
 
 class Embeddings:
-    """Implements `protocol.Embeddings`."""
+    """Implements `interface.Embeddings`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn = conn

@@ -68,7 +68,7 @@ ANALYZED = {
 
 
 class PostgresStorage:
-    """Implements `protocol.Storage` for the memory of one space."""
+    """Implements `interface.Storage` for the memory of one space."""
 
     # With more, other writers wait for longer than about a second; with fewer, more blocks of
     # postings are written, and merged later.

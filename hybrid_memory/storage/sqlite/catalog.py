@@ -107,7 +107,7 @@ def dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
 
 
 class Catalog:
-    """Implements `protocol.Catalog`."""
+    """Implements `interface.Catalog`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
@@ -272,7 +272,7 @@ TAGS_OF = "select tag from tags where doc_id = :doc_id order by tag"
 
 
 class Links(LinkReader):
-    """Implements `protocol.Links`, for one state of the store."""
+    """Implements `interface.Links`, for one state of the store."""
 
     OF = "l.doc_id = :doc_id"
     TO = "l.key in (select key from names where doc_id = :doc_id and kind <> 'title')"
@@ -336,7 +336,7 @@ select id, slot from chunks where slot is not null and slot / ? not in (select b
 
 
 class Checks:
-    """Implements `protocol.Checks`."""
+    """Implements `interface.Checks`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn

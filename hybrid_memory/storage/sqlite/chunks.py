@@ -71,7 +71,7 @@ def in_order(conn: sqlite3.Connection, ids: Collection[int]) -> list[int]:
 
 
 class Chunks:
-    """Implements `protocol.Chunks`."""
+    """Implements `interface.Chunks`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn

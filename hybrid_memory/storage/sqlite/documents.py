@@ -63,7 +63,7 @@ REMEMBER_REFUSALS = "insert into meta (key, value) values ('refusals', ?)"
 
 
 class Sources(KnownSources):
-    """Implements `protocol.Sources`."""
+    """Implements `interface.Sources`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
@@ -223,7 +223,7 @@ SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
 
 class Documents:
-    """Implements `protocol.Documents`."""
+    """Implements `interface.Documents`."""
 
     def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings) -> None:
         self._conn = conn
@@ -257,18 +257,18 @@ class Documents:
         return [doc_id for (doc_id,) in self._conn.execute(TEXTS_CUT_OTHERWISE, (chunking,))]
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`."""
+        """As in `interface.Documents`."""
         self.put_all([prepared], new_vectors)
 
     def put_again(self, prepared: Prepared) -> None:
-        """As in `protocol.Documents`."""
+        """As in `interface.Documents`."""
         doc_id = prepared.row["doc_id"]
         (indexed_at,) = self._conn.execute(INDEXED_AT, (doc_id,)).fetchone()
         self.put(prepared)
         self._conn.execute(SET_INDEXED_AT, (indexed_at, doc_id))
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`. A chunk is written with its embedding: adding that later
+        """As in `interface.Documents`. A chunk is written with its embedding: adding that later
         would make rows grow, which leaves pages half empty.
         """
         # A later document may need an embedding that an earlier one loses here
@@ -326,7 +326,7 @@ class Documents:
 
 
 class GrowingDocument:
-    """Implements `protocol.GrowingDocument`.
+    """Implements `interface.GrowingDocument`.
 
     New chunks are spooled into a temporary table outside of any transaction, so that neither memory
     nor the time for which the write lock is held depends on the size of the document.

@@ -92,7 +92,7 @@ def _as_pending(rows: "Iterable[tuple[int, bytes, str, str]]") -> "list[Pending]
 
 
 class SpareEmbeddings:
-    """Implements `protocol.SpareEmbeddings`."""
+    """Implements `interface.SpareEmbeddings`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
@@ -200,7 +200,7 @@ update chunks set unembeddable = 1 where content_hash in ({}) and embedding is n
 
 
 class Embeddings:
-    """Implements `protocol.Embeddings`."""
+    """Implements `interface.Embeddings`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn

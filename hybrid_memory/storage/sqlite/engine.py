@@ -65,7 +65,7 @@ select exists (
 
 
 class SQLiteStorage:
-    """Implements `protocol.Storage` for a file. Parts that few commands need are imported on first
+    """Implements `interface.Storage` for a file. Parts that few commands need are imported on first
     use.
     """
 

@@ -565,8 +565,8 @@ class BareIndex(FTSIndex):
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:
-    """The number of terms that must choose rows, so that the terms after them cannot add up to the
-    floor.
+    """The number of leading terms whose rows must be read: a chunk that has only the terms after
+    them scores below the floor. `bounds` has the highest score of each term.
     """
     needed, rest = len(bounds), 0.0
     while needed and rest + bounds[needed - 1] < floor:
