@@ -365,6 +365,7 @@ def test_a_store_that_is_opened_to_be_read_is_not_written(
     store.store("a", "gpu server")
     with HybridStore(db_path, embedder=embedder, create=False, read_only=True) as reader:
         assert [hit["doc_id"] for hit in reader.search("server")] == ["a"]
+        assert [hit["doc_id"] for hit in reader.search("servre")] == ["a"]
         with pytest.raises(StoreError):
             reader.store("b", "dog")
     assert store.stats()["doc_count"] == 1

@@ -92,6 +92,7 @@ MAKE_VOCABULARY = """
 create virtual table if not exists temp.vocabulary using fts5vocab (main, chunks_fts, row);
 create virtual table if not exists temp.occurrences using fts5vocab (main, chunks_fts, instance);
 """
+HAS_VOCABULARY = "select 1 from temp.sqlite_schema where name = 'occurrences'"
 VOCABULARY = """
 select group_concat(term || ' ' || doc, char(10)) from temp.vocabulary
 where  term >= ? and term < ? and length(term) <= ? and term not glob ?
@@ -487,6 +488,16 @@ class FTSIndex:
         self.optimize()
 
 
+def _make_vocabulary(conn: sqlite3.Connection) -> None:
+    """Create the temporary tables. They are allowed where the file itself may not be written."""
+    (query_only,) = conn.execute("pragma query_only").fetchone()
+    conn.execute("pragma query_only = off")
+    try:
+        schema.run(conn, MAKE_VOCABULARY)
+    finally:
+        conn.execute(f"pragma query_only = {query_only}")
+
+
 class Vocabulary:
     """The words of the index, read when they are first needed, and again after a change."""
 
@@ -508,7 +519,8 @@ class Vocabulary:
 
     def _text(self, *span: str) -> str:
         """The terms in a range, each on a line with the number of its chunks."""
-        schema.run(self._conn, MAKE_VOCABULARY)  # a rollback drops these tables
+        if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
+            _make_vocabulary(self._conn)
         (state,) = self._conn.execute(STATE).fetchone()
         if state != self._state:
             self._state = state
