@@ -224,14 +224,14 @@ def lines_of(path: Path) -> Iterator[str]:
 
 def tools() -> None:
     """Sizes of what an agent reads once."""
+    from hybrid_memory.extras.agent_text import mcp_instructions
     from hybrid_memory.extras.mcp.definitions import TOOLS
-    from hybrid_memory.extras.mcp.stdio import INSTRUCTIONS
 
     listed = [tool.definition(name) for name, tool in TOOLS.items()]
     sizes = {
         "SKILL.md": len((ROOT / "SKILL.md").read_text("utf-8")),
         "MCP tool list": len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)),
-        "MCP instructions": len(INSTRUCTIONS),
+        "MCP instructions": len(mcp_instructions(writes_notes=True)),
     }
     for name, size in sizes.items():
         print(f"{name:20}{size:6}")

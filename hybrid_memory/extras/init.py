@@ -29,6 +29,7 @@ from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
+from .agent_text import paragraph
 from .agents import SessionFolder, session_folders
 from .edits import edit_json
 from .environment import has, program, without_password
@@ -173,12 +174,6 @@ def _folder(path: str, kind: str) -> Place:
     return Place(path, kind, NOTES, len(sizes), sum(sizes))
 
 
-AGENTS = """\
-## Memory
-Before answering anything about past work, decisions, people, hosts, dates or preferences:
-1. `{program} search "…" --refresh --budget 4000 --format md`
-2. Around a passage: `{program} get "CITATION"`
-Cite what you used."""
 HOOK_QUESTION = "Let Claude Code recall notes on every prompt in this folder?"
 KINDS = {
     "vault": "Obsidian vault",
@@ -391,7 +386,7 @@ def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
             commands.append(f"{short} serve --open   # the same in the browser")
     return {
         "next": [*commands, f"{short} list --limit 10", f"{short} doctor"],
-        "agents_md": AGENTS.format(program=short),
+        "agents_md": paragraph(short),
         "crontab": cron.replace("%", r"\%"),  # cron turns a bare % into a line break
     }
 

@@ -155,6 +155,7 @@ UNCLEAR = "only faint matches, perhaps unrelated"
 
 
 FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
+AGENT_BUDGET = 4000  # characters of an answer that an agent should read, about 1,000 tokens
 
 
 def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:

@@ -24,6 +24,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from hybrid_memory import HybridStore, __version__
 from hybrid_memory.config import merge_layers
 from hybrid_memory.errors import Message, WayOut
+from hybrid_memory.extras import agent_text
 from hybrid_memory.extras.mcp.stdio import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
@@ -177,7 +178,7 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
         )
         assert schema["properties"]["tag"]["type"] == "array"
         assert schema["properties"]["per_doc"]["type"] == "integer"
-        assert schema["properties"]["budget"]["default"] == 6000
+        assert schema["properties"]["budget"]["default"] == 4000
 
     with_client(environ, play)
 
@@ -496,7 +497,7 @@ def test_most_of_a_reply_is_passages(environ: dict[str, str], tmp_path: Path) ->
     command_line(environ, "ingest", "--path", str(notes))
 
     async def play(client: Client) -> None:
-        for arguments, most in (({}, 6000), ({"budget": 1000}, 1000)):
+        for arguments, most in (({}, 4000), ({"budget": 1000}, 1000)):
             told = await client.call_tool("memory_search", {"query": "gpu password"} | arguments)
             text = told.content[0].text
             passages = [
@@ -1004,6 +1005,25 @@ def test_a_batch_is_answered_in_the_one_revision_that_has_it(
         assert errors == [-32600]  # an empty list
     else:
         assert (lists, errors) == ([], [-32600] * 3)
+
+
+@pytest.mark.parametrize("options", [[], ["--read-only"]])
+def test_instructions_are_the_rules_of_the_skill(
+    environ: dict[str, str], folder: Path, options: list[str]
+) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+    done = subprocess.run(
+        [*COMMAND, "mcp", *options],
+        env=environ,
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+    )
+    instructions = json.loads(done.stdout)["result"]["instructions"]
+    for rule in (agent_text.SUBJECTS, agent_text.CITE, agent_text.CONFLICTS, agent_text.DATA):
+        assert rule in instructions
+        assert rule in agent_text.paragraph("hm")
+    assert ("memory_note" in instructions) == (not options)
 
 
 def test_interrupt_ends_the_server_at_once(environ: dict[str, str], folder: Path) -> None:

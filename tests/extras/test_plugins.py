@@ -121,13 +121,12 @@ def test_the_hook_of_a_prompt_recalls(agent: str, memory: dict[str, str], tmp_pa
 
 
 def test_the_skill_of_a_plugin_is_that_of_the_repository() -> None:
-    made = runpy.run_path(str(ROOT / "docs/make_plugin_skills.py"))
-    assert len(made["TARGETS"]) == len(AGENTS)
-    for target in made["TARGETS"]:
-        text = target.read_text("utf-8")
-        assert text == made["skill"](), "run docs/make_plugin_skills.py again"
-        assert "{baseDir}" not in text
-        assert "uv run" not in text
+    made = runpy.run_path(str(ROOT / "docs/make_agent_texts.py"))
+    for target, text in made["texts"]().items():
+        assert target.read_text("utf-8") == text, "run docs/make_agent_texts.py again"
+    assert len(made["PLUGIN_SKILLS"]) == len(AGENTS)
+    for skill in made["PLUGIN_SKILLS"]:
+        assert not re.search(r"\{baseDir\}|uv run", skill.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("agent", AGENTS)

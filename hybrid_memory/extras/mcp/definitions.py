@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from ...errors import QueryError, suggestion
 from ...options import COUNT, MCP, MOST, PAIR, SWITCH, TEXT, Option, on_surface
 from ...search.request import OPTIONS
-from ...search.result import FLOOR
+from ...search.result import AGENT_BUDGET, FLOOR
 from ...storage.filters import FILTERS
 
 MOST_CHARACTERS = 100_000
-BUDGET = 6000  # characters of an answer, about 1,500 tokens
+READING_BUDGET = 6000  # characters of memory_get, about 1,500 tokens
 
 Json = dict[str, Any]
 
@@ -69,7 +69,7 @@ def schema_of(argument: "Option | Json") -> Json:
     return schema | {"description": argument.about}
 
 
-DEFAULTS = {"budget": BUDGET, "floor": FLOOR}  # the settings give all other defaults
+DEFAULTS = {"budget": AGENT_BUDGET, "floor": FLOOR}  # the settings give all other defaults
 OF_FILTERS = {option.name: option for option in FILTERS.values()}
 OTHER_NAMES = {  # former names and aliases, which are still accepted
     other: option.name
@@ -111,7 +111,7 @@ TOOLS = {
                 "type": "integer",
                 "minimum": 200,
                 "maximum": MOST_CHARACTERS,
-                "default": BUDGET,
+                "default": READING_BUDGET,
             },
         },
         ["target"],

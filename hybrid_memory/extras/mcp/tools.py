@@ -26,7 +26,7 @@ from ...errors import (
 from ...search.answer import Answer as SearchAnswer
 from ...search.answer import operator_lines, too_small
 from ...search.request import filters_of, request_of
-from ...search.result import FLOOR
+from ...search.result import AGENT_BUDGET, FLOOR
 from ...storage.filter_values import collections
 from ...storage.filters import FILTERS
 from ...store import HybridStore
@@ -37,10 +37,10 @@ from ...surface.streams import harmless
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import storable, storable_name
+from ..agent_text import mcp_instructions
 from ..note import write_note
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import (
-    BUDGET,
     MOST_CHARACTERS,
     OF_FILTERS,
     OF_SEARCH,
@@ -110,6 +110,7 @@ class Tools:
         # A configured minimum confidence of results replaces the floor
         self._floor = 0.0 if "min_confidence" in settings.chosen else FLOOR
         self._tools = {name: tool for name, tool in TOOLS.items() if self._is_offered(name, tool)}
+        self.instructions = mcp_instructions(writes_notes="memory_note" in self._tools)
         self.definitions = [tool.definition(name) for name, tool in self._tools.items()]
 
     def _is_offered(self, name: str, tool: Tool) -> bool:
@@ -197,7 +198,7 @@ class Tools:
         if not query.strip():
             raise QueryError("query: is empty; memory_list names the documents")
         given = {name: arguments[name] for name in (*OF_SEARCH, *OF_FILTERS)}
-        given["budget"] = arguments["budget"] or BUDGET
+        given["budget"] = arguments["budget"] or AGENT_BUDGET
         if arguments["floor"] is None:
             given["floor"] = self._floor
         request = request_of(

@@ -57,7 +57,7 @@ def server(tools: Tools) -> Server[Any]:
     return Server(
         stdio.SERVER_INFO["name"],
         version=__version__,
-        instructions=stdio.INSTRUCTIONS,
+        instructions=tools.instructions,
         cache_hints=hints,
         **handlers,
     )
