@@ -18,6 +18,7 @@ from fnmatch import translate
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
+from ..text.equality import spelled
 from .workspaces import Workspace, session_folder
 
 TEMPLATER = "plugins/templater-obsidian/data.json"
@@ -349,7 +350,9 @@ class Wanted:
         if self._exclude is None:
             return None
         relative = self.relative(path)
-        is_excluded = any(map(self._exclude.match, (name, relative, "/" + relative)))
+        is_excluded = any(
+            self._exclude.match(spelled(text)) for text in (name, relative, "/" + relative)
+        )
         return EXCLUDED if is_excluded else None
 
     def refusal_of_session(self, path: str) -> str | None:
@@ -367,7 +370,12 @@ class Wanted:
         return None if self._workspace.has(folder) else OTHER_WORKSPACE
 
     def matches(self, name: str) -> bool:
-        return self._patterns.match(name) is not None
+        """Whether a pattern matches a name. `*.md` is markdown, with either ending."""
+        name = spelled(name)
+        stem = name.removesuffix(".markdown")
+        return bool(self._patterns.match(name)) or (
+            stem != name and bool(self._patterns.match(f"{stem}.md"))
+        )
 
     def relative(self, path: str) -> str:
         """Make a path below `top` relative to it."""
@@ -375,4 +383,5 @@ class Wanted:
 
 
 def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, globs)))
+    """A pattern for `spelled` names that match any of these globs."""
+    return re.compile("|".join(translate(spelled(glob)) for glob in globs))

@@ -1,16 +1,16 @@
 """Find the titles, aliases, links and tags of a markdown text.
 
 Links are [[wikilinks]], ![[embeds]] and relative links of markdown; their targets are not resolved
-here. Tags come from the metadata and from the text, without # and case folded.
+here. Tags come from the metadata and from the text, without #, and spelled as text/equality.py does.
 """
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from ..text.equality import name_key, spelled
 from .noise import readable, without_code, without_hidden
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
@@ -145,9 +145,8 @@ def path_of(target: str, kind: str = "wikilink") -> str:
 
 
 def folded(path: str) -> str:
-    """Normalize a path or name for comparison: no markdown ending, case folded, single spaces."""
-    name = MARKDOWN_ENDING.sub("", path.strip())
-    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+    """The key of a path or name without a markdown ending."""
+    return name_key(MARKDOWN_ENDING.sub("", path.strip()))
 
 
 def key_of(path: str) -> str:
@@ -171,7 +170,7 @@ def tags_in(text: str) -> list[str]:
     """
     if "#" not in text:
         return []
-    tags = [tag[1].strip("/").casefold() for tag in TAG.finditer(HEADING_LINE.sub("\n", text))]
+    tags = [spelled(tag[1].strip("/")) for tag in TAG.finditer(HEADING_LINE.sub("\n", text))]
     return list(dict.fromkeys(tag for tag in tags if tag and not tag.isdigit()))
 
 
@@ -196,7 +195,7 @@ def filterable_tags(metadata: str, of_text: Iterable[str]) -> set[str]:
 
 def normal_tag(tag: str) -> str:
     """Normalize a tag for comparison: ' #Ops' -> 'ops'"""
-    return tag.strip().lstrip("#").casefold()
+    return name_key(tag.strip().lstrip("#"))
 
 
 def above(tag: str) -> list[str]:

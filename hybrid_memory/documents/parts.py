@@ -5,16 +5,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import QueryError
+from ..text.equality import anchor_key, heading_key, name_key
 from .noise import without_code
 from .terms import plain
 
 if TYPE_CHECKING:
     pass
 
+MOST_PARTS = 8  # signs # in the name of a heading
 NAMED_HEADINGS = 8  # in an error message
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
-NO_LETTER = re.compile(r"[^\w\s-]")
+NUMBERED = re.compile(r"(.+)-([0-9]{1,4})")  # the anchor of a later heading with the same text
 
 
 def lines_of(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
@@ -35,19 +37,50 @@ def _section(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
         heading = HEADING.match(line)
         if heading:
             headings.append((number, len(heading[1]), _title(lines[number - 1])))
-    remaining = headings
-    for title in part.split("#"):
-        slugs = [_slug(heading) for _, _, heading in remaining]
-        if _slug(title) not in slugs:
-            titles = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
-            raise QueryError(f"{doc_id} has no heading {title!r}; its headings: {titles}")
-        place = slugs.index(_slug(title))
-        start, level, _ = remaining[place]
-        remaining = remaining[place + 1 :]
-    for number, other_level, _ in remaining:
+    place = _place_of(part, [title for _, _, title in headings])
+    if place is None:
+        titles = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
+        raise QueryError(f"{doc_id} has no heading {part!r}; its headings: {titles}")
+    start, level, _ = headings[place]
+    for number, other_level, _ in headings[place + 1 :]:
         if other_level <= level:
             return start, number - 1
     return start, len(lines)
+
+
+def _place_of(part: str, titles: Sequence[str]) -> int | None:
+    """The index of the heading that a part names. A # in it may belong to a heading, such as C#,
+    or stand before the next one.
+    """
+    if part.count("#") > MOST_PARTS:
+        return None
+    whole = _heading_named(part, titles)
+    if whole is not None:
+        return whole
+    for end in (at for at, sign in enumerate(part) if sign == "#"):
+        first = _heading_named(part[:end], titles)
+        if first is not None:
+            below = _place_of(part[end + 1 :], titles[first + 1 :])
+            if below is not None:
+                return first + 1 + below
+    return None
+
+
+def _heading_named(wanted: str, titles: Sequence[str]) -> int | None:
+    """The index of the first heading with this text in any spelling; else with the same text
+    without marks, else with the same anchor.
+    """
+    for key in (name_key, heading_key, anchor_key):
+        keys = [key(title) for title in titles]
+        own = key(plain(wanted))
+        if own and own in keys:
+            return keys.index(own)
+    numbered = NUMBERED.fullmatch(wanted)
+    if numbered:
+        twins = [at for at, anchor in enumerate(keys) if anchor == anchor_key(numbered[1])]
+        if len(twins) > int(numbered[2]):
+            return twins[int(numbered[2])]
+    return None
 
 
 def _title(line: str) -> str:
@@ -55,11 +88,6 @@ def _title(line: str) -> str:
     if not heading:
         return ""
     return plain(heading[2])
-
-
-def _slug(title: str) -> str:
-    """The anchor of a title: 'The GPU server: Log in!' -> 'the-gpu-server-log-in'"""
-    return "-".join(NO_LETTER.sub("", plain(title)).casefold().split())
 
 
 def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:

@@ -82,8 +82,12 @@ def targets(text: str) -> list[str]:
 
 
 def path_of_wikilink(target: str) -> str:
-    """The path or name in a wikilink, without the place in the document."""
-    return target.partition("#")[0].strip().rstrip("\\")
+    """The path or name in a wikilink, without the place in the document.
+
+    'Plan#Costs' -> 'Plan', 'C#' -> 'C#'
+    """
+    path, _, place = target.partition("#")
+    return (path if place.strip("# ") or not path else target).strip().rstrip("\\")
 
 
 def names_in(value: str) -> list[str]:

@@ -13,6 +13,7 @@ from ..documents.terms import texts_in
 from ..text.analyzer import symbolic
 from ..text.characters import fold
 from ..text.dates import first_day, last_day
+from ..text.equality import name_key
 from ..text.query import Query
 from .filters import Filters, like_text, narrowed
 from .targets import find
@@ -28,6 +29,7 @@ def resolved(storage: "Storage", filters: "Filters") -> "Filters":
     """
     if filters.linked_to is not None:
         filters = filters._replace(linked_to=find(storage, filters.linked_to)[0])
+    filters = _with_known_collection(storage, filters)
     excluded = [
         _with_collection(
             storage,
@@ -38,6 +40,16 @@ def resolved(storage: "Storage", filters: "Filters") -> "Filters":
         for other in filters.excluded
     ]
     return _with_collection(storage, filters)._replace(excluded=excluded)
+
+
+def _with_known_collection(storage: "Storage", filters: "Filters") -> "Filters":
+    """Return the filters with the name of the collection as it is stored."""
+    name = filters.collection
+    if name is None or storage.catalog.has_any(Filters(collection=name)):
+        return filters
+    key = name_key(name)
+    known = [other for other in collections(storage.catalog) if name_key(other) == key]
+    return filters._replace(collection=known[0]) if known else filters
 
 
 def _with_collection(storage: "Storage", filters: "Filters") -> "Filters":
@@ -93,7 +105,7 @@ def _unmet(storage: "Storage", filters: "Filters", bounds: "Filters") -> Unmet |
             return Unmet(f"no document has the tag {tag!r}", names)
     for key, value in filters.where.items():
         keys = dict(catalog.metadata_keys())
-        if key not in keys:
+        if name_key(key) not in map(name_key, keys):
             return Unmet(f"no document has {key!r} in its metadata", _names(key, keys))
         if not catalog.has_any(bounds._replace(where={key: value})):
             values = [value] if isinstance(value, str) else value

@@ -4,14 +4,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
-from ..documents.terms import listed, names_in
+from ..documents.terms import SEPARATOR, listed, names_in, plain
 from ..errors import QueryError
 from ..options import DATE, PAIR, TEXT, Option, fields_given, options_of
+from ..text.equality import anchor_key, heading_key, name_key
 from ..text.query import Term
 
+ANCHOR = re.compile(r"[\w-]+")  # of a heading; any other text is not one
 MOST_EXCLUDED = 200  # SQLite accepts conditions with about 1,000 parts
 
 
@@ -29,9 +32,12 @@ class Filters(NamedTuple):
       month counts during the whole month, what has no date never.
     - `heading` names one heading above the passage, or several: `Meeting > Costs`.
 
+    Texts are compared in any spelling (text/equality.py).
+
     Users do not set the fields without an option: `within` is a second glob, which a server sets
-    for all its calls; `without` leaves out the passages that a keyword search for any of these
-    words and phrases would find; a document that matches any of `excluded` is left out.
+    for all its calls, and which matches ids as written; `without` leaves out the passages that a
+    keyword search for any of these words and phrases would find; a document that matches any of
+    `excluded` is left out.
     """
 
     collection: Annotated[
@@ -114,26 +120,30 @@ def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
 
 
 def like_key(name: str) -> str:
-    """A LIKE pattern for metadata (JSON) with a key of this name, ignoring case. LIKE may ignore
-    case in ASCII only, so any other letter is a wildcard.
+    """A LIKE pattern for metadata (JSON) with a key of this name, in any spelling of its other
+    letters than ASCII, and of its spaces and signs.
     """
-    letters = "".join(letter if letter.isascii() and letter != "." else "%" for letter in name)
-    return f'%"{letters}"%'
+    return f'%"{_wild(name)}"%'
 
 
 def like_text(text: str) -> str:
     """A LIKE pattern for metadata (JSON) with this text, ignoring case. It may also match metadata
     without the text.
     """
-    letters = [letter if letter.isascii() and letter.isalnum() else "%" for letter in text]
-    return f"%{''.join(letters)}%"
+    return f"%{_wild(text)}%"
+
+
+def _wild(text: str) -> str:
+    """Replace everything that LIKE does not compare ignoring case by a wildcard."""
+    return "".join(letter if letter.isascii() and letter.isalnum() else "%" for letter in text)
 
 
 def key_like(name: str, metadata: Iterable[str]) -> str | None:
-    """The first key in these metadata (JSON) with this name, ignoring case, or None."""
+    """The first key in these metadata (JSON) with this name in any spelling, or None."""
+    wanted = name_key(name)
     for text in metadata:
         for key in _keys_in(json.loads(text)):
-            if key.casefold() == name.casefold():
+            if name_key(key) == wanted:
                 return key
     return None
 
@@ -162,39 +172,60 @@ def _keys_in(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values_at(metadata: Any, key: str) -> Iterator[Any]:
-    """Yield the values of `key` in metadata, and of dotted keys in nested maps."""
+    """Yield the values under a `name_key` in metadata, and those of dotted keys in nested maps."""
     if isinstance(metadata, list):
         for item in metadata:
             yield from _values_at(item, key)
     elif isinstance(metadata, dict):
-        if key in metadata:
-            yield metadata[key]
-        for dot in re.finditer(r"\.", key):
-            if key[: dot.start()] in metadata:
-                yield from _values_at(metadata[key[: dot.start()]], key[dot.end() :])
+        for name, value in metadata.items():
+            own = name_key(name)
+            if own == key:
+                yield value
+            elif key.startswith(f"{own}."):
+                yield from _values_at(value, key[len(own) + 1 :])
 
 
 def is_below(heading_path: str, heading: str) -> bool:
     """Whether a passage with this heading path is below this heading, or below several consecutive
-    ones. Ignores case.
+    ones, in any spelling. An anchor stands for its heading.
 
     'Meeting > Costs > Power', 'meeting > costs' -> True
     """
-    return f" > {heading} > ".casefold() in f" > {heading_path} > ".casefold()
+    wanted = [_heading_keys(part) for part in heading.split(SEPARATOR)]
+    above = [_heading_keys(part) for part in heading_path.split(SEPARATOR)]
+    return any(
+        all(map(_is_same_heading, wanted, above[at:])) for at in range(len(above) - len(wanted) + 1)
+    )
+
+
+@lru_cache(1024)
+def _heading_keys(heading: str) -> tuple[str, str]:
+    text = plain(heading)
+    return heading_key(text), anchor_key(text)
+
+
+def _is_same_heading(wanted: tuple[str, str], heading: tuple[str, str]) -> bool:
+    key, anchor = wanted
+    return key == heading[0] or (ANCHOR.fullmatch(key) is not None and anchor == heading[1])
+
+
+def wanted_values(filters: Filters) -> list[tuple[str, str]]:
+    """The (key, value) pairs that the metadata must have, as written."""
+    return [(key, value) for key, values in filters.where.items() for value in listed(values)]
 
 
 def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
-    """Whether metadata (JSON) has each of these values under its key, or in a list there. A link
-    also matches by its words.
+    """Whether metadata (JSON) has each of these values under its key, or in a list there, in any
+    spelling. A link also matches by its words.
 
-    `wanted` has (key, value) pairs. Case is ignored; true matches 'true' and 3 matches '3'.
+    `wanted` has (key, value) pairs; true matches 'true' and 3 matches '3'.
     """
     values = json.loads(metadata)
     return all(
-        value.casefold()
+        name_key(value)
         in (
-            name.casefold()
-            for found in _values_at(values, key)
+            name_key(name)
+            for found in _values_at(values, name_key(key))
             for own in listed(found)
             for name in names_in(own)
         )

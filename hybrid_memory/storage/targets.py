@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..documents.terms import WIKILINK
 from ..errors import NotFoundError, QueryError, WayOut
 from ..text.characters import OF_PAGES, storable_name
+from ..text.equality import spelled
 
 if TYPE_CHECKING:
     from .interface import Catalog, Storage
@@ -56,11 +57,13 @@ def find(storage: "Storage", target: str) -> tuple[str, Place]:
     doc_id = _document(storage, name)
     if doc_id:
         return doc_id, place
-    before, _, part = name.partition("#")
-    if part and before.strip() and place == WHOLE:
-        doc_id = _document(storage, before.strip())
-        if doc_id:
-            return doc_id, Place(part=part)
+    # A name may have a #, and a heading may end like lines: "Visit 14:13"
+    for at in range(len(target) - 1, 0, -1):
+        before, part = target[:at].strip(), target[at + 1 :]
+        if target[at] == "#" and before and part:
+            doc_id = _document(storage, before)
+            if doc_id:
+                return doc_id, Place(part=part)
     raise _not_found(storage.catalog, name)
 
 
@@ -84,6 +87,7 @@ def _document(storage: "Storage", name: str) -> str | None:
         storage.catalog.by_tail(tail)
         or storage.catalog.by_tail(f"{tail}.md")
         or storage.links.named(name)
+        or _with_path(storage, name)
     )
     if not ids:
         return None
@@ -93,6 +97,18 @@ def _document(storage: "Storage", name: str) -> str | None:
     if len(ids) > NAMED:
         namesakes += f" and {len(ids) - NAMED} more"
     raise QueryError(f"{name!r} may be {namesakes}; give more of the id")
+
+
+def _with_path(storage: "Storage", path: str) -> list[str]:
+    """Return the documents whose file has this path in another spelling."""
+    with suppress(ValueError, OSError):  # as in `_exactly`
+        wanted = spelled(os.path.abspath(os.path.expanduser(path)))
+        ids = storage.links.named(os.path.basename(path))
+        paths = {doc_id: storage.catalog.entry(doc_id)["path"] for doc_id in ids}
+        return [
+            doc_id for doc_id, own in paths.items() if own and spelled(os.fsdecode(own)) == wanted
+        ]
+    return []
 
 
 def _exactly(catalog: "Catalog", name: str) -> str | None:

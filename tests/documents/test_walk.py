@@ -39,7 +39,7 @@ def test_file_has_its_time_and_size(tmp_path: Path) -> None:
         (["**/*.md"], ["a.md", "d/c.md"]),
         (["[ab].*"], ["a.md", "b.txt"]),
         (["c.md"], ["d/c.md"]),
-        (["*.MD"], []),
+        (["*.MD"], ["a.md", "d/c.md"]),
     ],
 )
 def test_patterns_match_file_names_at_any_depth(

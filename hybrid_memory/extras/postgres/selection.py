@@ -8,10 +8,11 @@ from typing import Any
 
 from ...documents.links import normal_tag
 from ...errors import QueryError
-from ...storage.filters import Filters, have_values, is_below
+from ...storage.filters import Filters, have_values, is_below, wanted_values
 from ...text import dates
 from ...text.analyzer import searchable
 from ...text.characters import storable
+from ...text.equality import spelled
 from .chunks import Links
 from .connection import Connection, text
 
@@ -48,6 +49,15 @@ from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high
 """
 NUMBERS = "select d.number from documents d where d.space = %(own_space)s and {where}"
 METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
+# Ids in one spelling: PostgreSQL spells the ASCII ones, Python the others.
+OTHER_IDS = """
+select d.number, d.doc_id from documents d
+where  d.space = %(own_space)s and {where} and length(d.doc_id) <> octet_length(d.doc_id)
+"""
+INSIDE = """
+(length(d.doc_id) = octet_length(d.doc_id) and lower(d.doc_id collate "C") ~ %(inside)s
+ or d.number = any(%(inside_numbers)s::bigint[]))
+"""
 # Tags nested in a are those between "a/" and "a0", as 0 is the character after /.
 TAGGED = """
 not exists (
@@ -204,8 +214,14 @@ def _inside(builder: _Builder, filters: Filters) -> None:
         raise QueryError(
             f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are allowed"
         )
-    if globs := _globs(filters.inside):
-        builder.add("d.doc_id ~ %(inside)s", inside="|".join(map(glob_pattern, globs)))
+    globs = _globs(filters.inside)
+    if not globs:
+        return
+    pattern = "|".join(glob_pattern(spelled(glob)) for glob in globs)
+    rows = builder.conn.all(OTHER_IDS.format(where=builder.sql), builder.given)
+    is_inside = re.compile(pattern, re.DOTALL).search
+    numbers = [number for number, doc_id in rows if is_inside(spelled(doc_id))]
+    builder.add(INSIDE, inside=pattern, inside_numbers=numbers)
 
 
 def _within(builder: _Builder, filters: Filters) -> None:
@@ -261,14 +277,10 @@ def _with_values(builder: _Builder, filters: Filters) -> None:
     """Replace the condition so far by the numbers of the documents that match it and have the
     values.
     """
-    values = [
-        (key, storable(value))
-        for key, of_key in filters.where.items()
-        for value in ([of_key] if isinstance(of_key, str) else of_key)
-    ]
+    values = wanted_values(filters)
     if not values:
         return
-    if pattern := _pattern(values[0][1].strip()):
+    if pattern := _pattern(values[0][1]):
         builder.add(MAY_HAVE.format(pattern="%(a_value)s"), a_value=pattern)
     rows = builder.conn.all(METADATA.format(where=builder.sql), builder.given)
     fitting = [number for number, metadata in rows if have_values(metadata, values)]
@@ -284,7 +296,7 @@ def _below_heading(builder: _Builder, filters: Filters) -> None:
     if not searchable(heading[:LONGEST_GLOB]).split():
         raise QueryError(f"the heading {heading!r} has no word to search for")
     statement = HEADINGS.format(where=builder.sql)
-    if pattern := _pattern(heading):
+    if pattern := _words_pattern(heading):
         statement += MAY_BE_BELOW
         builder.given["a_heading"] = pattern
     rows = builder.conn.all(statement, builder.given)
@@ -312,7 +324,7 @@ ON_CHUNKS = ("without",)
 
 def _pattern(text: str) -> str | None:
     """A LIKE pattern for ASCII metadata with this text; None if JSON may write the text
-    differently.
+    differently. Spaces are compared in any number.
     """
     is_plain = (
         text.isascii()
@@ -321,8 +333,14 @@ def _pattern(text: str) -> str | None:
         and not set(text) & set('%_"\\')
     )
     if is_plain:
-        return f"%{text.lower()}%"
+        return f"%{'%'.join(text.lower().split())}%"
     return None
+
+
+def _words_pattern(heading: str) -> str | None:
+    """A LIKE pattern for the words of an ASCII heading, whatever is between them."""
+    words = searchable(heading).lower().split()
+    return f"%{'%'.join(words)}%" if heading.isascii() else None
 
 
 def glob_pattern(glob: str) -> str:

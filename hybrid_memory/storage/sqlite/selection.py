@@ -16,13 +16,18 @@ from ...errors import QueryError
 from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
-from ..filters import Filters, have_values, is_below
+from ...text.equality import spelled
+from ..filters import Filters, have_values, is_below, wanted_values
 from ..fts_expressions import match_expression
 from ..links import LinkReader
 
 LONGEST_GLOB = 10_000  # characters; SQLite allows 50,000 bytes
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
+# An id in one spelling; of an ASCII id, lower case is enough and saves a call of Python.
+SPELLED = """
+iif(length(d.doc_id) = length(cast(d.doc_id as blob)), lower(d.doc_id), spelled(d.doc_id))
+"""
 
 # Saves a call of Python for most documents. LIKE ignores case only in ASCII, but "ß" and a few
 # others become ASCII when case is folded, so metadata with other characters always pass.
@@ -300,18 +305,20 @@ def _collection(inputs: _Inputs) -> Condition | None:
 
 
 def _inside(inputs: _Inputs) -> Condition | None:
-    return _matching(inputs.filters.inside)
+    """Ids are matched in any spelling."""
+    return _matching(inputs.filters.inside, SPELLED, spelled)
 
 
 def _within(inputs: _Inputs) -> Condition | None:
-    return _matching(inputs.filters.within)
+    """A server's bound is matched as written, because another folder may differ only by case."""
+    return _matching(inputs.filters.within, "d.doc_id", str)
 
 
-def _matching(pattern: str | None) -> Condition | None:
+def _matching(pattern: str | None, ids: str, spelling: Callable[[str], str]) -> Condition | None:
     globs = _globs(pattern)
     if not globs:
         return None
-    return _part(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
+    return _part(f"({' or '.join([f'{ids} glob ?'] * len(globs))})", *map(spelling, globs))
 
 
 def _dated(inputs: _Inputs) -> Condition | None:
@@ -327,7 +334,7 @@ def _modified(inputs: _Inputs) -> Condition | None:
 
 
 def _with_values(inputs: _Inputs) -> Condition | None:
-    values = _values(inputs.filters)
+    values = wanted_values(inputs.filters)
     if not values:
         return None
     has_values = _part("has_values(d.metadata, ?)", json.dumps(values))
@@ -412,18 +419,9 @@ def _globs(inside: str | None) -> list[str]:
     return [inside, f"{inside.rstrip('/')}/*"]
 
 
-def _values(filters: Filters) -> list[tuple[str, str]]:
-    """The (key, value) pairs that the metadata must have."""
-    pairs: list[tuple[str, str]] = []
-    for key, values in filters.where.items():
-        alternatives = [values] if isinstance(values, str) else values
-        pairs.extend((key, value) for value in alternatives)
-    return pairs
-
-
 def _pattern(text: str) -> str | None:
     """A LIKE pattern for ASCII metadata with this text; None if JSON may write the text
-    differently.
+    differently. Spaces are compared in any number.
     """
     is_plain = (
         text.isascii()
@@ -431,7 +429,7 @@ def _pattern(text: str) -> str | None:
         and len(text) < LONGEST_GLOB
         and not set(text) & set('%_"\\')
     )
-    return f"%{text}%" if is_plain else None
+    return f"%{'%'.join(text.split())}%" if is_plain else None
 
 
 def _below_heading(heading: str) -> tuple[str, list[str]]:
@@ -451,10 +449,11 @@ def _add_functions(conn: sqlite3.Connection) -> None:
     runs, and FTS5's statements run until the transaction ends.
     """
     try:
-        conn.execute("select has_values('{}', '[]'), is_below('', '')")
+        conn.execute("select has_values('{}', '[]'), is_below('', ''), spelled('')")
     except sqlite3.OperationalError:
         conn.create_function("has_values", 2, _has_values, deterministic=True)
         conn.create_function("is_below", 2, is_below, deterministic=True)
+        conn.create_function("spelled", 1, spelled, deterministic=True)
 
 
 def _has_values(metadata: str, values: str) -> bool:
