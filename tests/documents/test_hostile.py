@@ -212,7 +212,6 @@ PATTERNS = {
     "FIRST_CHARACTER": "match",
     "KEY": "match",
     "ITEM": "match",
-    "NO_LETTER": "finditer",
     "QUOTED_SCALAR": "fullmatch",
     "BLOCK_SCALAR": "fullmatch",
     "FIRST_LINE": "match",
@@ -443,7 +442,7 @@ def test_pattern_takes_linear_time(name: str) -> None:
                     "---\na:\n- ",
                 ),
             ],
-            32_000,
+            16_000,
         ),
         (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
         (markdown.chunk_text, [""], 32_000),
@@ -530,7 +529,7 @@ def test_text_of_one_kind_takes_linear_time(
 def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 250_000)
+    assert_linear(run, beginning, unit, 100_000, little=0.05)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
