@@ -120,7 +120,7 @@ def passage(
     else:
         lines = Lines(content or "")
         changed = False
-    start, column, end = _range(doc_id, place, lines, changed)
+    start, column, end = _range(doc_id, path or "", place, lines, changed)
     shown, rest = _limited(lines, start, column, end, max_lines, max_chars)
     last = start + len(shown) - 1
     date, date_from = days.at(0 if place == WHOLE else start)
@@ -198,12 +198,14 @@ def _lines_of_file(
     return lines, digest != indexed
 
 
-def _range(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tuple[int, int, int]:
+def _range(
+    doc_id: str, path: str, place: Place, lines: Sequence[str], changed: bool
+) -> tuple[int, int, int]:
     """Return first line, first column and last line, counted from 1. A last line after the end of
     the text means the end.
     """
     if place.part:
-        start, end = lines_of(doc_id, place.part, lines)
+        start, end = lines_of(doc_id, place.part, lines, format_of(path).headings)
         return start, 1, end
     total = len(lines)
     if place.end is not None and place.end < place.start:

@@ -5,28 +5,18 @@ A text is divided into *sections*, each a heading and the text below it. Section
 *parts*, and a part is cut into *passages*, but not inside a short *block* of code or a table
 (passages.py). Each passage becomes a *chunk*.
 
-The text is in markdown, or in another `Syntax`. ATX headings and fenced code are recognized: a `#`
-inside a fence is not a heading. Setext headings, HTML blocks, and headings inside lists and quotes
-are treated as text. This module does not use storage or embeddings.
+The text is in markdown (headings.py), or in another `Syntax`. This module does not use storage or
+embeddings.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .noise import CLOSING_TAGS, FENCE, fence_end, readable
+from .headings import LONGEST_HEADING, Heading, headings
+from .noise import CLOSING_TAGS, readable
 from .passages import Block, Part, blocks, cut, next_text, passages
 from .terms import SEPARATOR
-
-
-class Heading(NamedTuple):
-    """text[start:end], one or more whole lines without the last line break."""
-
-    level: int  # from 1
-    title: str
-    start: int
-    end: int
 
 
 class Syntax(NamedTuple):
@@ -42,13 +32,8 @@ class Syntax(NamedTuple):
     blocks: Callable[[str, int, int], list[Block]]
 
 
-LONGEST_HEADING = 1000  # characters; a longer line is text
 LONGEST_WAIT = 1000  # characters (or one chunk) between headings without text and the next text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which every chunk repeats
-
-HEADING_OR_FENCE = re.compile(  # CommonMark 0.31, 4.2 ATX headings
-    rf"\n {{0,3}}(?:(?P<level>#{{1,6}})(?:[ \t](?P<heading>.*))?(?=\n|\Z)|{FENCE})"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +53,7 @@ class Chunk:
 class Section(NamedTuple):
     """A heading line, text[start:body], and the text below it, text[body:end].
 
-    A line too long for a heading is text: then `body` is `start`. The text before the first heading
+    A heading that is too long is text: then `body` is `start`. The text before the first heading
     has level 0.
     """
 
@@ -100,8 +85,7 @@ def chunks_of(
         raise ValueError(
             f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}"
         )
-    skipped_lines = text.split("\n", skipped)[:skipped]
-    start = sum(len(line) + 1 for line in skipped_lines)
+    start = length_of(text, skipped)
     # The patterns look for the line break before a line, so put one in front. Then `start` is the
     # position of the line break before the first line not skipped, and lines are counted from 1.
     text = syntax.readable(f"\n{text}", start)
@@ -121,6 +105,11 @@ def chunks_of(
                 Chunk(content, part.heading, len(chunks), part.path, line, end_line, passage.header)
             )
     return chunks
+
+
+def length_of(text: str, lines: int) -> int:
+    """The number of characters in the first lines of a text, with their line breaks."""
+    return sum(len(line) + 1 for line in text.split("\n", lines)[:lines])
 
 
 def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[Part]:
@@ -157,36 +146,16 @@ def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Ite
         yield Part(pending, body=end, tail=end, end=end, heading=section.heading, path=path)
 
 
-def _headings(text: str, start: int) -> Iterator[Heading]:
-    """Yield the headings of a markdown text."""
-    pos = start
-    while line := HEADING_OR_FENCE.search(text, pos):
-        if line["fence"]:
-            pos = fence_end(text, line)
-        else:
-            pos = line.end()
-            yield Heading(len(line["level"]), _title(line["heading"] or ""), line.start() + 1, pos)
-
-
-def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Section]:
+def _sections(text: str, start: int, found: Iterable[Heading]) -> Iterator[Section]:
     """Yield the text between `start` and the first heading, then the section of each heading."""
     section = Section(0, "", start + 1, start + 1, len(text))
-    for heading in headings:
+    for heading in found:
         yield section._replace(end=heading.start)
         is_too_long = heading.end - heading.start > LONGEST_HEADING
         body = heading.start if is_too_long else heading.end
         title = _clipped(heading.title, LONGEST_PATH)
         section = Section(heading.level, title, heading.start, body, len(text))
     yield section
-
-
-def _title(raw: str) -> str:
-    """Strip the closing sequence from a heading: "Setup ##" -> "Setup", "C#" -> "C#"."""
-    title = raw.strip()
-    opened = title.rstrip("#")
-    if not opened or opened[-1].isspace():
-        title = opened.rstrip()
-    return title
 
 
 def _heading_path(above: list[Section], title: str) -> str:
@@ -215,4 +184,4 @@ def _clipped(text: str, room: int) -> str:
     return text[: cut(text, 0, 0, room - 1)] + "…"
 
 
-MARKDOWN = Syntax(readable, _headings, blocks)
+MARKDOWN = Syntax(readable, headings, blocks)

@@ -110,6 +110,11 @@ class Format(Protocol):
         Raises BadFileError if the file is too large.
         """
 
+    def headings(self, text: str) -> Sequence[tuple[int, int, str]]:
+        """The line, counted from 1, the level and the title of each heading in a text with plain
+        newlines.
+        """
+
     def joined(self, lines: Sequence[str]) -> str:
         """Join lines to one text."""
 

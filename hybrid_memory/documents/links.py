@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from ..text.equality import name_key, spelled
+from .headings import headings
 from .noise import readable, without_code, without_hidden
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
@@ -41,8 +42,6 @@ TAG = re.compile(rf"#(?<=[\s,;*_~|(]#)(?<!\]\(#)([^{SIGN}]{{1,200}})")
 HEADING_LINE = re.compile(r"\n {0,3}#{1,6}[ \t][^\n]*")
 
 LONGEST_NAME = 240  # characters of a title or an alias
-FIRST_HEADING = re.compile(r"\n {0,3}(#{1,6})[ \t]+([^\n]+)")
-CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?=\s|$)")
 
 
@@ -79,7 +78,7 @@ def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> Docu
     normal_tag = without_hidden(without_code(body))
     links = links_in(matter, 1) + links_in(normal_tag, skipped + 1)
     tags = tags_in(without_links(normal_tag))
-    return DocumentLinks(titles(metadata, body, normal_tag), tuple(links), tuple(tags))
+    return DocumentLinks(titles(metadata, body), tuple(links), tuple(tags))
 
 
 def links_in(text: str, first_line: int) -> list[Link]:
@@ -204,17 +203,14 @@ def above(tag: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[str, ...]:
-    """The `title` of the metadata, and the first heading if its level is 1.
-
-    `without_code` is the text with its code blanked.
-    """
+def titles(metadata: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    """The `title` of the metadata, and the first heading if its level is 1."""
     written = []
     if isinstance(metadata.get("title"), str):
         written.append(metadata["title"])
-    heading = FIRST_HEADING.search(without_code)
-    if heading and len(heading[1]) == 1:
-        written.append(CLOSING_SIGNS.sub("", text[heading.end(1) : heading.end(2)]))
+    heading = next((heading for heading in headings(text, 0) if heading.title), None)
+    if heading and heading.level == 1:
+        written.append(heading.title)
     without_marks = (EMPHASIS.sub("", TAG.sub("", plain(title))) for title in written)
     return _names(" ".join(title.split()) for title in without_marks)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..text.characters import Lines, digest, storable, with_plain_newlines
 from ..text.dates import DATE_KEYS, document_date
-from .chunker import Chunk, Syntax, chunks_of
+from .chunker import MARKDOWN, Chunk, Syntax, chunks_of, length_of
 from .files import BadFileError, FileBytes, read
 from .front_matter import FrontMatter, front_matter, named
 from .links import document_links
@@ -88,6 +88,20 @@ def chunks(
     ]
 
 
+def headings_below(text: str, skipped: int, syntax: Syntax) -> list[tuple[int, int, str]]:
+    """The line, level and title of each heading below the first `skipped` lines."""
+    start = length_of(text, skipped)
+    body = syntax.readable(f"\n{text}", start)
+    found = []
+    line = 0
+    counted = 0
+    for heading in syntax.headings(body, start):
+        line += body.count("\n", counted, heading.start)
+        counted = heading.start
+        found.append((line, heading.level, heading.title))
+    return found
+
+
 class MarkdownReading:
     """A file that was read; implements `formats.Reading`."""
 
@@ -154,6 +168,10 @@ class Markdown:
         own = self.front_matter(text)
         known = {**own.metadata, **metadata}
         return Parsed(with_plain_newlines(text), own.lines, known, own.problems)
+
+    def headings(self, text: str) -> list[tuple[int, int, str]]:
+        """As in `formats.Format`."""
+        return headings_below(text, self.front_matter(text).lines, self.syntax or MARKDOWN)
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool

@@ -20,25 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-# CommonMark 0.31, 4.5 Fenced code blocks. A list item may begin with a fence (5.2). For use behind
-# "\n {0,3}".
-FENCE = r"(?P<bullet>(?:[-+*]|\d{1,9}[.)]) {1,4})?(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
-
-
-def fence_end(text: str, opening: re.Match[str]) -> int:
-    """Return the end of fenced code: a fence at least as long as the opening one, or the end of its
-    list item or of the document.
-    """
-    fence = opening["fence"]
-    indent = 0
-    if opening["bullet"]:
-        indent = opening.start("fence") - opening.start() - 1
-    closing = rf"\n {{0,{indent + 3}}}{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)"
-    if indent:
-        closing += rf"|(?=\n {{0,{indent - 1}}}\S)"
-    match = re.compile(closing).search(text, opening.end())
-    return match.end() if match else len(text)
-
+from .headings import DELIMITER_LINE, FENCE, fence_end, underlined_from
 
 LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128
 LONGEST_VALUE = 50  # characters of a value in a list
@@ -50,6 +32,7 @@ _STEP = LONGEST_RUN // 2
 # CommonMark 0.31, 4.1 Thematic breaks
 RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"
 ANY_RULE = re.compile(RULE)
+DASHES = re.compile(r"\n {0,3}-+[ \t]*")  # below a paragraph, they make it a heading
 RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
 # A passage of closing tags, as in the documents of a component library, has no meaning.
 CLOSING_TAGS = re.compile(r"\s*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>\s*+)++")
@@ -87,13 +70,18 @@ def _without_rules_and_comments(text: str) -> str:
     pieces: list[str] = []
     done = 0  # up to where the text is in the pieces
     pos = 0
+    above = 0  # the end of the last heading, fence or rule
     last_comment = text.rfind("-->")
     while mark := RULE_COMMENT_OR_FENCE.search(text, pos):
         start, pos = mark.span()
         if mark["fence"]:
-            pos = fence_end(text, mark)
+            above = pos = fence_end(text, mark)
             continue
-        if not mark["rule"]:
+        if mark["rule"]:
+            before, above = above, pos
+            if DASHES.fullmatch(mark[0]) and underlined_from(text, start, before) is not None:
+                continue
+        else:
             if pos > last_comment or _is_in_code(text, start):
                 continue
             pos = text.index("-->", pos) + len("-->")
@@ -149,9 +137,6 @@ HEADING_MARK = re.compile(r"#{1,6}(?: |\Z)")
 BREAK = re.compile(r"(?:(?:- *){3,}+|(?:\* *){3,}+|(?:_ *){3,}+)\Z")
 UNDERLINE = re.compile(r"(?:=+|-+) *\Z")
 ITEM_MARK = re.compile(r"(?:[-+*]|(\d{1,9})[.)])(?= |\Z)")
-DELIMITER_LINE = re.compile(
-    r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\Z"
-)
 BACKTICKS = re.compile(r"(?<!\\)(\\*+)(`+)")
 ORG_BLOCK = re.compile(r"\n[ \t]*+#\+(begin|end)_(src|example|export|comment)\b", re.IGNORECASE)
 HIDING = re.compile(r"(?<!\\)(?:%%|\$\$)")

@@ -1,51 +1,45 @@
 """The lines of a part of a document: below a heading, or a block."""
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from ..errors import QueryError
 from ..text.equality import anchor_key, heading_key, name_key
-from .noise import without_code
 from .terms import plain
 
-if TYPE_CHECKING:
-    pass
+Heading = tuple[int, int, str]  # line, level, title
 
 MOST_PARTS = 8  # signs # in the name of a heading
 NAMED_HEADINGS = 8  # in an error message
-HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 NUMBERED = re.compile(r"(.+)-([0-9]{1,4})")  # the anchor of a later heading with the same text
 
 
-def lines_of(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
+def lines_of(
+    doc_id: str, part: str, lines: Sequence[str], find: Callable[[str], Sequence[Heading]]
+) -> tuple[int, int]:
     """Return the first and last line of a part, counted from 1.
 
     The part is a heading's text or its GitHub anchor, "Plan#Next" for the heading Next below Plan,
-    or "^name" for the block of this name. Raises QueryError if there is no such part.
+    or "^name" for the block of this name. `find` finds the headings of a text. Raises QueryError if
+    there is no such part.
     """
     if part.startswith("^"):
         return _block(doc_id, part[1:], lines)
-    return _section(doc_id, part, lines)
+    return _section(doc_id, part, find("\n".join(lines)), len(lines))
 
 
-def _section(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
-    bare = without_code("\n" + "\n".join(lines)).split("\n")[1:]
-    headings = []  # (number of the line, level, title)
-    for number, line in enumerate(bare, 1):
-        heading = HEADING.match(line)
-        if heading:
-            headings.append((number, len(heading[1]), _title(lines[number - 1])))
-    place = _place_of(part, [title for _, _, title in headings])
+def _section(doc_id: str, part: str, headings: Sequence[Heading], last: int) -> tuple[int, int]:
+    titles = [plain(title) for _, _, title in headings]
+    place = _place_of(part, titles)
     if place is None:
-        titles = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
-        raise QueryError(f"{doc_id} has no heading {part!r}; its headings: {titles}")
+        named = ", ".join(titles[:NAMED_HEADINGS]) or "none"
+        raise QueryError(f"{doc_id} has no heading {part!r}; its headings: {named}")
     start, level, _ = headings[place]
     for number, other_level, _ in headings[place + 1 :]:
         if other_level <= level:
             return start, number - 1
-    return start, len(lines)
+    return start, last
 
 
 def _place_of(part: str, titles: Sequence[str]) -> int | None:
@@ -81,13 +75,6 @@ def _heading_named(wanted: str, titles: Sequence[str]) -> int | None:
         if len(twins) > int(numbered[2]):
             return twins[int(numbered[2])]
     return None
-
-
-def _title(line: str) -> str:
-    heading = HEADING.match(line)
-    if not heading:
-        return ""
-    return plain(heading[2])
 
 
 def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:

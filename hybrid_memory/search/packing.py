@@ -172,8 +172,8 @@ def _begins_sentence(text: str, at: int) -> bool:
 ELLIPSIS = "…"
 
 # Sentences within lines. A cut after an abbreviation does no harm here.
-_NOTHING = re.compile(r"\s*(?:</[\w.:-]*>\s*)*")  # closing tags
-_HEADING = re.compile(r"\s*#{1,6}\s")
+_NOTHING = re.compile(r"\s*(?:=+|-+|(?:</[\w.:-]*>\s*)*)\s*")  # an underline or closing tags
+_HEADING = re.compile(r"\s*#{1,6}\s|.*\n {0,3}(?:=+|-+)[ \t]*(?=\n|\Z)")
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?]+[\"')\]*_`]*(?=\s)|[。！？]+|(?=\n)|\Z)")
 
 
@@ -191,7 +191,7 @@ def excerpt(passage: Passage, query: Query, fits: Callable[[Passage], bool]) -> 
     headings = []
     for match in _SENTENCE.finditer(text):
         span = match.end() - len(match[0].lstrip()), match.end()
-        if _HEADING.match(match[0]):
+        if _HEADING.match(text, match.start()):
             headings.append(span)
         elif not _NOTHING.fullmatch(match[0]):
             sentences.append(span)

@@ -43,7 +43,9 @@ _NARROWEST = 20  # columns of a passage, even on a narrower terminal
 _WIDEST = 113
 _DEEPEST = 24  # columns of indentation to keep when prose is wrapped
 # Headings, which the heading path of the result repeats
-_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")
+_HEADINGS = re.compile(
+    r"\A(?: {0,3}(?:#{1,6}[ \t].*|[^\W_].*\n {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))\n*)+"
+)
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")

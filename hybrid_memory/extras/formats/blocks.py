@@ -17,7 +17,7 @@ Block = tuple[str, list[str]]
 END_OF_CODE: Block = ("end of code", [])  # separates blocks of code
 # Links out of the document: to the web, or to another file
 WEB = re.compile(r"(?:https?:|mailto:|[^:]*\Z)", re.IGNORECASE)
-LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~")
+LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~|(?:=+|-+)\s*$")
 FENCE = re.compile(r" *(`{3,})")
 DEEPEST_LIST = 8
 DAY = len("2026-01-05")

@@ -20,10 +20,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ...documents.chunker import MARKDOWN
 from ...documents.document import Extract
 from ...documents.files import BadFileError, FileBytes, read, time_left
 from ...documents.links import DocumentLinks, document_links
-from ...documents.markdown import Parsed, chunks
+from ...documents.markdown import Parsed, chunks, headings_below
 from ...paths import CHECKOUT
 from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
@@ -131,6 +132,10 @@ class Extracted:
         if len(data) > max_bytes:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
         return Lines(self.extracted(data).text), digest(data)
+
+    def headings(self, text: str) -> list[tuple[int, int, str]]:
+        """As in `formats.Format`."""
+        return headings_below(text, 0, MARKDOWN)
 
     def joined(self, lines: Sequence[str]) -> str:
         return "\n".join(lines)

@@ -8,8 +8,9 @@ space is always a headline: within blocks, Org writes `,*`.
 import re
 from collections.abc import Iterator
 
-from ...documents.chunker import Heading, Syntax
+from ...documents.chunker import Syntax
 from ...documents.front_matter import MAX_METADATA, FrontMatter
+from ...documents.headings import Heading
 from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
 from ...documents.passages import Block

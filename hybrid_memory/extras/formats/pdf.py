@@ -37,7 +37,7 @@ OVERLAP = 0.5  # share of the narrower line's width that two lines in one column
 
 HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark for a word divided at the end of a line
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-LIKE_MARKDOWN = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|`{3}|~{3})")
+LIKE_MARKDOWN = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|`{3}|~{3}|(?:=+|-+)\s*$)")
 PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[0-9]{1,4}|[ivxlc]{1,6})[-–—\s]*", re.IGNORECASE)
 LONGEST_NUMBER = 12  # letters and digits before a title, as of "Chapter 12"
 INFO = {"title": "Title", "author": "Author", "subject": "Subject", "keywords": "Keywords"}

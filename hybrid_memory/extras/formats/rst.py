@@ -12,8 +12,9 @@ from bisect import bisect
 from collections.abc import Iterator
 from heapq import merge
 
-from ...documents.chunker import MARKDOWN, Heading, Syntax
+from ...documents.chunker import MARKDOWN, Syntax
 from ...documents.front_matter import MAX_METADATA, FrontMatter
+from ...documents.headings import Heading
 from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
 from ...documents.passages import Block
@@ -235,7 +236,9 @@ def readable_plain(text: str, start: int) -> str:
 
 
 def headings_plain(text: str, start: int) -> Iterator[Heading]:
-    """Yield the headings of plain text: markdown headings, and underlined ones outside code."""
+    """Yield the headings of plain text: those after `#`, and outside code the single lines that begin a
+    paragraph and are underlined.
+    """
     code = [block for block in MARKDOWN.blocks(text, start + 1, len(text)) if not block.header]
     begins = [block.start for block in code]
     underlined = []
@@ -246,7 +249,12 @@ def headings_plain(text: str, start: int) -> Iterator[Heading]:
             underlined.append(
                 Heading(level, title["title"].strip(), title.start() + 1, title.end())
             )
-    yield from merge(MARKDOWN.headings(text, start), underlined, key=lambda heading: heading.start)
+    marked = (
+        heading
+        for heading in MARKDOWN.headings(text, start)
+        if "\n" not in text[heading.start : heading.end]
+    )
+    yield from merge(marked, underlined, key=lambda heading: heading.start)
 
 
 class PlainText(Markdown):

@@ -523,6 +523,10 @@ class Transcripts:
             lines.append(f"{message.role}: {message.text}")
         return lines or [""], transcript.digest
 
+    def headings(self, text: str) -> tuple[()]:
+        """A transcript has no headings."""
+        return ()
+
     def joined(self, lines: Sequence[str]) -> str:
         return "\n\n".join(filter(None, lines))
 
