@@ -148,7 +148,6 @@ OTHERS = [
     "https://api.telegram.org/bot⟦7123456789:AAH{A32}⟧/getMe",
     "AccountName=a;AccountKey=⟦{B20}+/{B20}==⟧;EndpointSuffix=core.windows.net",
     "AccountKey=⟦{B86}⟧",
-    "curl -u user:⟦password⟧ https://example.com",
     "curl -su ann:⟦hunter22⟧ https://example.com",
     "curl -X POST \\\n  -u ann:⟦hunter22⟧ \\\n  https://example.com",
     '["curl", "-u", "ann:⟦hunter22⟧", "https://example.com"]',
@@ -229,6 +228,89 @@ COMMANDS = [
     "requests.get(u, auth=HTTPBasicAuth('joe', '⟦swordfish⟧'))",
 ]
 
+MORE_COMMANDS = [
+    "curl -b 'session=⟦{H20}⟧' https://x.org",
+    "http -a joe:⟦swordfish⟧ https://x.org",
+    "7z x -p⟦swordfish⟧ a.7z",
+    "unrar x -p⟦swordfish⟧ a.rar",
+    "openssl enc -k ⟦{A9}⟧ -in a",
+    "keytool -list -storepass ⟦swordfish⟧",
+    "snmpwalk -v3 -u joe -A ⟦swordfish⟧ host",
+    "gh secret set NAME --body ⟦{A12}⟧",
+    'ConvertTo-SecureString "⟦swordfish⟧" -AsPlainText',
+    "enable secret 5 ⟦$1${A4}${A22}⟧",
+    "username ann password 7 ⟦{H12}⟧",
+    "sqlplus scott/⟦swordfish@orcl⟧",
+    "wpa_passphrase home ⟦swordfish⟧",
+    "nmcli dev wifi connect home password ⟦hunter22⟧",
+    "echo 'joe:⟦swordfish⟧' | chpasswd",
+    "ENV API_TOKEN ⟦{A12}⟧",
+]
+
+LANGUAGES = [
+    *(
+        f"{name}: ⟦hunter22!x⟧"
+        for name in """kennwort contraseña senha wachtwoord lösenord passord adgangskode salasana hasło
+        heslo jelszó parolă şifre geslo пароль парола κωδικός סיסמה पासवर्ड পাসওয়ার্ড รหัสผ่าน 密码 密碼
+        パスワード 비밀번호 암호""".split()
+    ),
+    "mot de passe\u00a0: ⟦hunter22!⟧",
+    "MOT_DE_PASSE=⟦hunter22!⟧",
+    "MotDePasse = '⟦hunter22!⟧'",
+    "contrasena = ⟦hunter22⟧",
+    "contrasen\u0303a = ⟦hunter22⟧",
+    "كلمة المرور: ⟦hunter22⟧",
+    "رمز عبور: ⟦hunter22⟧",
+    "Mật khẩu wifi: ⟦hunter22⟧",
+    "Passwort für den Router: ⟦hunter22⟧",
+    "Пароль от роутера: ⟦hunter22⟧",
+    "la contraseña es ⟦Hunter22!x⟧",
+    "密码是⟦Hunter22!x⟧",
+    "密码为：⟦Hunter22!x⟧",
+    "パスワードは⟦Hunter22!x⟧です",
+    "API-Schlüssel: ⟦{A16}⟧",
+    "clé d'API: ⟦{A16}⟧",
+    "ключ API: ⟦{A16}⟧",
+    "API 密钥：⟦{A16}⟧",
+    "トークン: ⟦{A16}⟧",
+]
+
+STRUCTURES = [
+    "| host | user | password |\n|---|---|---|\n| heron | ann | ⟦hunter22!⟧ |",
+    "| Dienst | Kennwort |\n|:--|:--|\n| NAS | `⟦hunter22⟧` |",
+    "| name | api key |\n| --- | --- |\n| prod | ⟦{A16}⟧ |",
+    "name,login,password\nann,ann@x.org,⟦hunter22⟧",
+    '"site","user","password"\n"x.org","ann","⟦hunter22!⟧"',
+    "service;user;passwort\nrouter;admin;⟦hunter22⟧",
+    "host\tuser\tpassword\nheron\tann\t⟦hunter22⟧",
+    "password: >-\n  ⟦hunter22⟧",
+    "secret: |\n    ⟦{A16}⟧",
+    'variable "db_password" {\n  type = string\n  default = "⟦hunter22⟧"\n}',
+    "<key>DatabasePassword</key>\n<string>⟦hunter22⟧</string>",
+    '<entry key="password">⟦hunter22⟧</entry>',
+    "define('DB_PASSWORD', '⟦hunter22⟧');",
+    'setProperty("javax.net.ssl.keyStorePassword", "⟦hunter22⟧");',
+    'let apiKey: String = "⟦{A16}⟧"',
+    '"apiKey" => "⟦{A16}⟧"',
+    "user: joe / pass: ⟦hunter22⟧",
+    "(joe@example.org, pw: ⟦hunter22⟧)",
+    "password → ⟦hunter22⟧",
+    "password - ⟦Hunter22!x⟧",
+    "creds are joe:⟦hunter22!x⟧",
+    "admin/⟦hunter22!x⟧ for the printer",
+    "WIFI:S:home;T:WPA;P:⟦swordfish⟧;;",
+    "jdbc:oracle:thin:scott/⟦swordfish⟧@//db:1521/x",
+    "    Key Content            : ⟦hunter22⟧",
+    "master.key: ⟦{H32}⟧",
+    "spend key: ⟦{H64}⟧",
+]
+
+TOKENS = """
+    squ_{H40} rpa_Q7RT2MX9KLW4ZB1VC8NS5HD3Q7RT2MX9 rnd_{A28} zt_live_{A24} rzp_live_{A14} acme-{A32} vercel_{A24} fhm_{A40}
+    A3-Q7RT2M-X9KLW4-ZB1VC-8NS5H-D3Q7R-T2MX9 FLWSECK_TEST-{H32}-X sha256~{A43} api_org_{B34} pat.{A22}.{A24}.{A20} sk_prod_{A24}
+    EAAA{A60} s.{A24} cmVmdGtu{A56} eyJrIjoi{A80} fio-u-{A64} 4b1d{A38} BSA{A28} xprv{A107} nsec1{A58} tok_{A24}
+""".split()  # fmt: skip
+
 PRIVATE_KEYS = [
     "    0→⟦-----BEGIN RSA {P} KEY-----\n    1→{A64}\n    2→{A64}\n    3→{A64}⟧",
     "0|⟦-----BEGIN {P} KEY-----\n1|{A64}\n2|{A64}⟧",
@@ -251,6 +333,10 @@ FAMILIES = {
     "headers and addresses": HEADERS,
     "files": FILES,
     "commands": COMMANDS,
+    "more commands": MORE_COMMANDS,
+    "other languages": LANGUAGES,
+    "tables and other structures": STRUCTURES,
+    "tokens": [f"it is ⟦{token}⟧, and then" for token in TOKENS],
     "private keys": PRIVATE_KEYS,
 }
 FAMILIES = {
@@ -388,5 +474,43 @@ INNOCENT = [
     "wpa: psk=required",
     "oauth:authorization_code",
     'Signature=invalid, response="ok"',
+    "curl -u user:password https://example.com",
+    "pw=1200 watts",
+    "license key: GPL-3.0",
+    "Cookie: consent=accepted",
+    "page_token=CAoQAA9f8e7d6c5b",
+    "continuation_token = 9f8e7d6c5b4a3928",
+    'nextPageToken: "CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA"',
+    '**Forward Pass**: "Hello world"',
+    "pass@10: 0.81",
+    "token: identifier2",
+    "existingSecret: postgres-auth-2",
+    "La contraseña debe tener 8 caracteres",
+    "contraseña: obligatoria",
+    "mot de passe : peut-être",
+    "пароль: см. в менеджере паролей",
+    "密码：至少8位，包含数字",
+    "암호화: AES-256-GCM",
+    "clave: la versión 2.3 corrige esto",
+    "~80 токенов = ~$0.0002",
+    "password == confirm_password2",
+    "password: 8+ characters",
+    "password: `openssl rand -base64 24`",
+    "password protected: yes2",
+    '<input type="password" name="password2">',
+    "proxy_pass http://127.0.0.1:18789;",
+    "| Field | Type |\n|---|---|\n| password | varchar(64) |",
+    "| GS037-hardcoded_password | 1 |\n| GS038-other | 1 |",
+    "| user | password policy |\n|---|---|\n| ann | 12 characters |",
+    "test,pass\nlogin2,true",
+    "name,token_id\neth,12ab34",
+    "request_id: req_011CSHoEeqs5C35K2UUqR7Fy",
+    "toolu_01A09q90qw90lq917835lq9 failed",
+    "order ord_01HZX3Q5R7T9V1W3X5Y7Z9A1B3",
+    "sha1-9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "AbstractSingletonProxyFactoryBean2Factory",
+    "text-embedding-3-large-256 and qwen2.5-coder-32b-instruct-q4_k_m",
+    'FOREIGN KEY "FK_5c76fb7ee939fe2530374d3f75a"',
+    "https://example.com/a?id=abc_q7Rt2mX9kLw4Zb1Vc8Ns5Hd3",
     "st.patrick and the 1/1000000000000000 part",
 ]

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from hybrid_memory.extras.formats import named_secrets
 from hybrid_memory.extras.formats import redaction as service_keys
-from hybrid_memory.extras.formats.redaction import MASK, RULES, Rule, _spans, redact
+from hybrid_memory.extras.formats.redaction import (
+    COMMANDS,
+    MASK,
+    RULES,
+    Rule,
+    _options_of,
+    _secrets_of_commands,
+    _spans,
+    redact,
+)
 from tests.extras.secret_table import FAMILIES, INNOCENT, SECRETS, filled
 
 PLAIN = [row.replace("⟦", "").replace("⟧", "") for row in SECRETS]
@@ -191,6 +200,14 @@ def test_what_a_rule_matches_has_one_of_its_hints(rule: Rule) -> None:
     assert all(any(hint in text for hint in rule.hints) for text in matched)
 
 
+@pytest.mark.parametrize(("programs", "option"), COMMANDS)
+def test_each_option_of_a_command_has_a_row_in_the_table(programs: str, option: str) -> None:
+    names = programs.split("|")
+    [pattern] = [each for each in _options_of(names[0]) if option in each.pattern]
+    rows = [text for text in PLAIN if any(name in text.lower() for name in names)]
+    assert any(pattern.search(text) and list(_secrets_of_commands(text)) for text in rows)
+
+
 def test_no_prefix_of_a_service_is_listed_twice() -> None:
     prefixes = [prefix for _, prefixes, _ in service_keys.SERVICES for prefix in prefixes.split()]
     assert len(prefixes) == len(set(prefixes))
@@ -276,7 +293,21 @@ def test_no_name_takes_quadratic_time() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["key: ", "a-", "-----BEGIN PRIVATE KEY-----", "A_", "curl -u a:a ", "a", "password", " "],
+    [
+        "curl -b 'a=",
+        "password de ",
+        "contraseña de ",
+        "a,password\n",
+        "ab_",
+        "key: ",
+        "a-",
+        "-----BEGIN PRIVATE KEY-----",
+        "A_",
+        "curl -u a:a ",
+        "a",
+        "password",
+        " ",
+    ],
 )
 def test_all_rules_together_take_linear_time(unit: str) -> None:
     assert not grows_too_fast(redact, "", unit)
@@ -304,6 +335,17 @@ TRIGGERS += [name + sign for name in NAMES for sign in ("", "=", ":", ": ", " ")
     "--token ",
     '"token": "',
     "a://",
+    *(
+        f"{program} {ending}"
+        for names, _ in COMMANDS
+        for program in names.split("|")
+        for ending in ("", "-")
+    ),
+    *(f"{word}{sign}" for word in ("contraseña", "пароль", "密码") for sign in ("", ": ", " de ")),
+    "| password |\n|---|\n",
+    "a,password\n",
+    "zt_live_",
+    "zt_live_a1B2",
 ]
 
 

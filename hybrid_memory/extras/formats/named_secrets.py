@@ -1,21 +1,26 @@
 """Find secrets by the names they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`,
 `**Password:** …`. Pure.
 
-The name ends in a word such as "password", "token" or "key". The value is a secret unless it looks
-like something else: a variable, a placeholder, a path, a function call, a number or an ordinary
-word. How much it must look like a secret depends on the name and on the sign between them: after
-`password:`, `correct-horse-battery` is enough, but after `token:` a digit is needed.
+The name ends in a word such as "password", "token" or "key", or in such a word of another language.
+The value is a secret unless it looks like something else: a variable, a placeholder, a path, a
+function call, a number or an ordinary word. How much it must look like a secret depends on the name
+and on the sign between them: after `password:`, `correct-horse-battery` is enough, but after
+`token:` a digit is needed, and in a sentence ("the password is …") several kinds of characters.
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
 # Limits in characters, so that a long text takes linear time
-LONGEST_OPTION = 40
+LONGEST_OPTION = 80
 LONGEST_WORD = 16  # before the last word of a name
 LONGEST_JUDGED = 120  # of a value
 LONGEST_QUOTED = 2000  # between quotation marks
+LONGEST_HEADER = 500  # of a table
 
 SHORTENED = (
     16  # a key with at most this many characters before an ellipsis is no secret: `gsk_12ab...`
@@ -26,30 +31,115 @@ FEWEST_OF_PASSWORD = 2
 FEWEST_OF_CONSTANT = 4
 FEWEST = 6
 
+# Other languages' words for a password, and for a token or an API key
+PASSWORDS = tuple(
+    """kennwort zugangscode zugangsdaten contraseña clave mot_de_passe mdp senha palavra-passe parola
+    parole parolă wachtwoord lösenord passord adgangskode kodeord salasana lykilorð hasło heslo geslo
+    lozinka šifra jelszó slaptažodis parool şifre пароль пароля парола лозинка κωδικός_πρόσβασης
+    κωδικός סיסמה סיסמא كلمة_المرور كلمة_السر کلمه_عبور رمز_عبور گذرواژه پاس_ورڈ पासवर्ड পাসওয়ার্ড
+    கடவுச்சொல் పాస్‌వర్డ్ ਪਾਸਵਰਡ รหัสผ่าน mật_khẩu kata_sandi sandi nenosiri 密码 密碼 口令 パスワード
+    暗証番号 비밀번호 암호""".split()
+)
+TOKENS = tuple(
+    """api-schlüssel clé_api clé_d'api clé_secrète clave_api clave_de_api clave_secreta chave_de_api
+    chave_secreta chiave_api chiave_segreta klucz_api klíč_api api_anahtarı api-nyckel api-sleutel
+    ключ_api api_ключ api-ключ секретный_ключ токен jeton 密钥 密鑰 令牌 apiキー api_キー 秘密鍵 トークン
+    api키 api_키 토큰""".split()
+)
+# What the password is for: `Passwort für den Router: …`, `Mật khẩu wifi: …`
+_COPULAS = "is|ist|es|est|è|é|är|er|jest|je|là|adalah|是|为|為|は|은|는"
+_SUBJECT = (
+    r"""(?P<subject>(?<=\w)(?:[ ][^\s\d:=|,;"'`<>(){}\[\]]{1,20}){1,4}?"""
+    rf"(?=[ ]?[:=：](?!//)|[ ](?:{_COPULAS})[ ]))?"
+)
+
 # The last word of a name, in lower case, and the characters between it and its value.
 _NAME = (
-    "(?P<name>pass(?:word|wort|wd|phrase|code)?|pwd|pw|secret|credentials?|creds|token|key|pat"
-    "|_auth)"
+    "(?P<password>pass(?:word|wort|wd|phrase|code)?|pwd|pw|key[ ]content)"
+    "|secret|credentials?|creds|token|key|pat|_auth"
 )
 _SUFFIX = (
     "(?:[_-]?(?:base|id|value|string|text|prod|production|dev|staging|live|test|old|new"
     "|[0-9]{1,3}))?+"
 )
 _MARKUP = "</?(?:b|strong|em|code|td|th|dt|dd|span)>"
-_ASSIGNED = re.compile(
-    rf"""{_NAME}{_SUFFIX} (?:
+
+
+def _assignments(names: str, suffix: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(
+        rf"""(?P<name>{names}){suffix} (?:
       # the end of "name", **name**, <td>name</td>, config["name"]
-      (?:\\?["'`*_\])]){{0,4}}+ (?:{_MARKUP})?+
-      (?P<space>\s{{0,20}}+)
-      (?P<sign> [:=]{{1,2}}>? | \| | <t?d[td]?> | ,?["']?\s{{0,20}}["']?value["']?\s?[:=])
-      (?:\s{{0,20}}+ (?:\*\*|__|{_MARKUP}|@?(?=["']))){{0,3}} \s{{0,20}}+
+      (?P<end> (?:\\?["'`*_\])]){{0,4}}+ (?:{_MARKUP})?+ )
+      {_SUBJECT}
+      (?P<space>\s{{0,20}}+) (?:[是为為は은는](?=\s?[:：]))?
+      (?: (?P<sign> :\s?\w{{1,20}}\??\s?=(?=\s?["'])           # name: type = "..."
+            | :[:=]?|=(?!=)>? | == (?=\s?["']) | -> | [：＝→⇒|] | <t?d[td]?>
+            | ,?["']?\s{{0,20}}["']?value["']?\s?[:=] | </key>\s{{0,20}}<string>
+            | \{{[^{{}}]{{0,200}}?\bdefault\s{{0,9}}=            # a variable of Terraform
+            | (?<=["'])(?: ,(?=\s?["']) | > ) )
+        | (?P<said> (?<=\s)(?: (?:-|–|{_COPULAS})(?=\s) | (?=["«“]) ) | [是为為は은는] ) )
+      (?:\s{{0,20}}+ (?:\*\*|__|{_MARKUP}|@?(?=["'])|[|>][+-]?(?=[ ]*\n))){{0,3}} \s{{0,20}}+
     | (?P<option>[ ]{{1,3}})                                   # --name value
     )
     # of token=token=..., only the last one is judged
     (?! --[a-z] | [a-z_-]{{0,16}} (?P=name) [:=][\w-] | (?P=name) [ :=])
     """,
-    re.VERBOSE | re.ASCII,
-)
+        re.VERBOSE | flags,
+    )
+
+
+_ASSIGNED = _assignments(_NAME, _SUFFIX, re.ASCII)
+
+
+def _spellings(words: Iterable[str]) -> list[str]:
+    """Words as they are written, the longest first: with their marks, with combining marks and
+    without; with " ", "_" or "-" for "_".
+    """
+    forms = set()
+    for word in words:
+        decomposed = normalize("NFD", word)
+        plain = "".join(character for character in decomposed if not combining(character))
+        written = {normalize("NFC", word), decomposed}
+        if plain.isascii():
+            written.add(plain)
+        forms |= {form.replace("_", space) for form in written for space in (" ", "_", "-", "")}
+    return sorted(forms, key=len, reverse=True)
+
+
+@cache
+def _foreign_words() -> dict[str, list[tuple[str, str]]]:
+    """The spellings of other languages' words, each with its group in the pattern, by their longest
+    part without a space: a text is searched for the part first.
+    """
+    by_part = defaultdict(list)
+    for group, words in (("token", TOKENS), ("password", PASSWORDS)):
+        for spelling in _spellings(words):
+            part = max(re.split("[ _-]", spelling), key=len)
+            by_part[part].append((group, spelling))
+    return by_part
+
+
+@lru_cache(maxsize=100)
+def _assigned_to(words: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    groups = defaultdict(list)
+    for group, spelling in words:
+        groups[group].append(re.escape(spelling))
+    groups["password"] = groups["password"] or ["(?!x)x"]  # a pattern without matches
+    names = "|".join(f"(?P<{group}>{'|'.join(forms)})" for group, forms in groups.items())
+    return _assignments(names, r"(?:[^\W\d_]{0,4}?)", re.UNICODE)
+
+
+def _foreign(lowered: str) -> re.Pattern[str] | None:
+    """The pattern of an assignment to those words of other languages that are in this text."""
+    present = []
+    is_ascii = lowered.isascii()
+    for part, words in _foreign_words().items():
+        if (part.isascii() or not is_ascii) and part in lowered:
+            present += [word for word in words if word[1] in lowered]
+    if not present:
+        return None
+    return _assigned_to(tuple(sorted(present, key=lambda word: -len(word[1]))))
+
 
 # Last words that are also common elsewhere; each must follow one of these words: `apiKey`,
 # `smtp_pass`.
@@ -60,7 +150,7 @@ _ACCOUNTS = tuple(
 _PURPOSES = tuple(
     """access account admin api app application auth bot client consumer cookie deploy encrypt
     encryption function hmac host jwt license master private root secret service role shared signing
-    storage subscription webhook anthropic aws azure openai stripe""".split()
+    spend storage subscription webhook anthropic aws azure openai stripe""".split()
 )
 _BEFORE = {
     "token": (*_PURPOSES, "refresh", "bearer", "user", "my"),
@@ -71,16 +161,16 @@ _BEFORE = {
     "creds": (),
     "_auth": (),
 }
-_NOT_SECRET_KEYS = (
-    "PUBLIC_",
-    "PRIMARY_",
-    "FOREIGN_",
-    "SORT_",
-    "CACHE_",
-    "PARTITION_",
-    "IDEMPOTENCY_",
+# Tokens and keys that are no secrets: positions in a list, and parts of texts
+_NOT_SECRET = tuple(
+    """page next continuation sync cursor eos bos pad unk sep cls mask stop max min num public primary
+    foreign sort cache partition idempotency""".split()
 )
-_OPTION = re.compile(r"(?<![\w-])--?(?:[A-Za-z]+[_-]?){0,5}+\Z")
+_OPTION = re.compile(
+    r"(?<![\w-])--?(?:[A-Za-z]+[_-]?){0,5}+\Z"
+    # Commands that separate a name and its value by a space
+    r"|(?:(?:^|\n)[ \t]*(?:ENV|setx|set[ ]-g?x)[ ]|\bnmcli[ ].*|\bgh[ ]secret[ ]set[ ].*--body[ ])\w{0,40}\Z"
+)
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}
 _BARE = re.compile(  # up to white space; may contain a quotation mark, "|", "&" or ";"
@@ -88,22 +178,24 @@ _BARE = re.compile(  # up to white space; may contain a quotation mark, "|", "&"
     r"""|\\(?![nrt"'\s])|<(?![/\w]))++"""
 )
 _AFTER_A_VALUE = ".,:)]}"
+FIRST_OF_CJK = "\u1100"
+_CJK = re.compile("[\u3001-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]")
 
 _PLACEHOLDER = re.compile(
     r"""
       \$\w+\W? | \$[({].* | \$env:.* | \$[A-Z]\w*/.*        # $TOKEN, ${TOKEN}, $(command), $HOME/.token
     | <[^>]*>? | \{.* | \[.*                                # <your key>, {key}, [redacted]
     | %[sd] | %[({].* | %\w+%                               # %s, %(key)s, %KEY%
-    | [\W_]+ | [xX*•.]+                                     # ***, ..., xxxx
+    | [0-9]+\+ | [\W_]+ | [xX*•.]+                                     # ***, ..., xxxx
     | (?i:your|insert|replace|enter|paste|put)[_ -].* | (?i:change[_-]?me) | .{0,16}(?:\.{3}|…)
-    | (?:~|\.{1,2}|[A-Za-z]:)[/\\].* | /(?:[a-z._-]+|Users|Volumes|Library)(?:/.*)?
+    | (?:~|\.{1,2}|[A-Za-z]:)[/\\].* | /(?:[a-z._-]+[0-9]?|Users|Volumes|Library)(?:/.*)?
     | [\w./-]+\.(?:pem|key|pub|crt|json|ya?ml|txt|md|env|toml|ini|py|js|ts|sh|go|rs|java|html|png|jpe?g)
     | (?:[a-z][a-z-]*\.)+(?:com|org|net|io|dev|ai|cn|local)(?:[:/].*)?  # host names
     | (?:[a-z][a-z+.-]*://|(?:arn|file|env|vault|sha[0-9]+|keyring|op):).*
     | [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+                         # API_KEY_2
     | v?[0-9]{0,3}(?:[-.,:/_][0-9]+)*[kKmMgG%]?[bBs]?       # 12, 8-64, 1.2.3; 1234 may be a password
     | (?i:1password|sha[0-9-]+|md5|bcrypt.*|argon2.*|base64|utf-?8|oauth[0-9]?.*|ed25519|[rhe]s256)
-    | (?i:aes.*|x509|k8s)
+    | (?i:aes.*|x509|k8s) | [A-Za-z]+-v?[0-9]+(?:\.[0-9]+)+   # GPL-3.0
     """,
     re.VERBOSE,
 )
@@ -134,8 +226,14 @@ _PROSE = re.compile(
     r"|forgot|please|see|use|char\w*)\b"
 )
 _NUMBER = re.compile(r"[0-9][0-9.,:/_TZ-]*[kKmMgG%]?[bBs]?")
+_NUMBERED = re.compile("[a-z]+(?:[-_][a-z]+)*[-_]?[0-9]{1,2}")  # node2, postgres-auth-2
 _DIGIT = re.compile("[0-9]")
+_HEADER_CELL = re.compile(r"[^\W_][\w .()/-]{0,30}|")
+_RULE = re.compile(r"[ |:-]*--[ |:-]*\r?")  # below the header of a table in markdown
+_SECRET_COLUMN = re.compile("api|access|secret|private|auth|client")
 _INNER_SYMBOL = re.compile(r"[!@#$%^&*+~?=-](?=\w)")
+_SYMBOL = re.compile(r"[!@#$%^&*+~?](?=\w)")
+_MIXED = re.compile(rf"[0-9]|{_SYMBOL.pattern}")
 
 
 class _Value(NamedTuple):
@@ -146,11 +244,28 @@ class _Value(NamedTuple):
     is_quoted: bool
 
 
+def same_length_lower(text: str) -> str:
+    """The text in lower case, with every character at its place."""
+    return text.replace("İ", "i").lower()  # İ is the only letter whose lower case is longer
+
+
 def named_secrets(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each secret found by its name, in order."""
-    lowered = text.replace("İ", "i").lower()  # İ is the only letter whose lower case is longer
+    lowered = same_length_lower(text)
+    spans = list(_assigned(text, lowered, _ASSIGNED))
+    foreign = _foreign(lowered)
+    if foreign:
+        spans += _assigned(text, lowered, foreign)
+    end = 0
+    for span in sorted(spans):
+        if span[0] >= end:
+            yield span
+            end = span[1]
+
+
+def _assigned(text: str, lowered: str, names: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     position = 0
-    while assignment := _ASSIGNED.search(lowered, position):
+    while assignment := names.search(lowered, position):
         position = assignment.end()
         if not _is_name(text, assignment):
             continue
@@ -162,31 +277,108 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
             yield value.start, position
 
 
+def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each secret in a column of a table, in markdown or CSV, whose header
+    is the name of a secret.
+    """
+    lines = text.split("\n")
+    columns: list[int] = []
+    mark = ""
+    width = 0
+    position = 0
+    for line, next_line in zip(lines, [*lines[1:], ""], strict=True):
+        cells = _cells(line, mark) if columns else []
+        if columns and len(cells) == width:
+            for column in columns:
+                start, end = cells[column]
+                if _is_cell_secret(line[start:end]):
+                    yield position + start, position + end
+        else:
+            columns, mark, width = _header(line)
+            if mark == "|" and not _RULE.fullmatch(next_line):
+                columns = []
+        position += len(line) + 1
+
+
+def _header(line: str) -> tuple[list[int], str, int]:
+    """The columns of secrets if this line is the header of a table, the mark between its cells, and
+    their number.
+    """
+    if len(line) > LONGEST_HEADER:
+        return [], "", 0
+    for mark in "|\t,;":
+        if mark not in line:
+            continue
+        cells = _cells(line, mark)
+        names = [line[start:end].lower() for start, end in cells]
+        if len(names) > 1 and all(map(_HEADER_CELL.fullmatch, names)) and line[:1] != " ":
+            columns = [number for number, name in enumerate(names) if _is_header(name)]
+            return columns, mark, len(cells)
+    return [], "", 0
+
+
+def _is_header(name: str) -> bool:
+    """Whether a cell is the name of a password, or of a token with its purpose."""
+    assigned = f"{name}:"
+    for names in filter(None, (_ASSIGNED, _foreign(name))):
+        for match in names.finditer(assigned):
+            is_secret = match["password"] or _SECRET_COLUMN.search(name)
+            if is_secret and match.end() == len(assigned) and _is_name(name, match):
+                return name != "pass"
+    return False
+
+
+def _cells(line: str, mark: str) -> list[tuple[int, int]]:
+    """The start and end of each cell, without spaces, quotation marks and code marks around it."""
+    spans = []
+    for match in re.finditer(
+        rf'(?:\A|(?<=[{mark}]))(?:\s*"[^"]*"\s*(?=[{mark}]|\Z)|[^{mark}]*)', line
+    ):
+        written = match[0]
+        bare = written.strip(' \t\r"`*')
+        start = match.start() + (written.index(bare) if bare else 0)
+        spans.append((start, start + len(bare)))
+    return spans
+
+
+def _is_cell_secret(value: str) -> bool:
+    if len(value) < FEWEST_OF_CONSTANT or " " in value or _is_harmless(value, False, ""):
+        return False
+    return _MIXED.search(value) is not None and not _NUMBER.fullmatch(value)
+
+
 def _is_name(text: str, assignment: re.Match[str]) -> bool:
     """Whether the word before the sign ends the name of a secret."""
     start, end = assignment.span("name")
     word = assignment["name"]
-    if assignment["option"]:
-        before = text[max(start - LONGEST_OPTION, 0) : start]
-        if "-" not in before or not _OPTION.search(before):
-            return False
+    if assignment["option"] and not _OPTION.search(
+        text[max(start - LONGEST_OPTION, 0) : start].rjust(LONGEST_OPTION, "\n")
+    ):
+        return False
+    written = text[start:end]
+    if assignment.re is not _ASSIGNED:  # a whole word, in a script that separates words
+        is_inside = text[start - 1 : start].isalpha() and written[0] < FIRST_OF_CJK
+        return not is_inside or written[0].isupper()
     purposes = _BEFORE.get(word)
     if purposes is None:
         return True
     before = text[max(start - LONGEST_WORD, 0) : start]
-    written = text[start:end]
+    if word in ("token", "key") and before.lower().rstrip(" _-").endswith(_NOT_SECRET):
+        return False
     last = ""
     if before[-1:].isascii():
         last = before[-1:]
     if word in ("token", "creds") and not last.isalpha():
         return True
     if word in ("pass", "pw", "_auth") and not last.isalnum() and last not in ("_", "-"):
-        return True
+        is_described = assignment["sign"] == ":" and re.search("[A-Za-z] $", before)
+        if not is_described:  # "Forward pass: …"
+            return True
     if written.isupper() and last == "_":
-        return before[:-1][-1:].isalnum() and not before.endswith(_NOT_SECRET_KEYS)
+        return before[:-1][-1:].isalnum()
     if word in ("token", "pass") and last.islower() and written[0].isupper():
         return True
-    is_joined = last in ("_", "-") or (last == " " and word == "key")
+    is_joined = last in ("_", "-", ".") or (last == " " and word in ("key", "pass", "pw"))
     if is_joined:
         purpose = before.removesuffix(last)
     else:
@@ -216,9 +408,12 @@ def _value(text: str, at: int) -> _Value:
 def _bare_end(text: str, start: int, limit: int) -> int:
     """The end of the unquoted value that starts here, without the punctuation after it."""
     value = _BARE.match(text, start, limit)
-    if value:
-        return start + len(value[0].rstrip(_AFTER_A_VALUE))
-    return start
+    if not value:
+        return start
+    written = value[0]
+    if written[0].isascii():
+        written = _CJK.split(written, 1)[0]  # no space follows a value there
+    return start + len(written.rstrip(_AFTER_A_VALUE))
 
 
 def _is_secret(text: str, assignment: re.Match[str], value: _Value) -> bool:
@@ -236,19 +431,51 @@ def _is_likely(text: str, assignment: re.Match[str], value: str, is_quoted: bool
     is_tight = (
         assignment["sign"] == "=" and not assignment["space"] and text[assignment.end() - 1] == "="
     )
+    if assignment["sign"] is None and not assignment["option"]:  # in a sentence
+        is_between_quotes = not assignment["said"]
+        if not assignment["password"] or (is_between_quotes and assignment.re is _ASSIGNED):
+            return False
+        return _is_strong(value)
+    if assignment["sign"] == "," and not _MIXED.search(value):
+        return False
+    if assignment["subject"]:
+        is_password = assignment["password"] and assignment["name"] not in ("pass", "pw")
+        is_long = len(value) >= FEWEST and not _NUMBER.fullmatch(value)
+        return bool(is_password and is_long and _MIXED.search(value))
     if is_tight and text[start:end].isupper():
         return len(value) >= FEWEST_OF_CONSTANT
-    if not assignment["name"].startswith(("pass", "pw")):
+    if not assignment["password"]:
         if not has_digit:
             return _is_random(value)
-        return len(value) >= FEWEST and not _NUMBER.fullmatch(value)
+        if not is_tight and _NUMBERED.fullmatch(value):
+            return False
+        has_letter = re.search("[A-Za-z]", value) is not None
+        return len(value) >= FEWEST and has_letter and not _NUMBER.fullmatch(value)
+    if assignment.re is not _ASSIGNED:
+        is_prose = not is_quoted and _CJK.search(value)
+        return (
+            len(value) >= FEWEST_OF_CONSTANT and _MIXED.search(value) is not None and not is_prose
+        )
+    if assignment["name"] in ("pass", "pw"):
+        if _NUMBER.fullmatch(value):
+            return False
+        if assignment["sign"] == ":" and not is_quoted:
+            is_named = re.search(
+                r"[\w-]$|@|(?i:user|login|email)\b.{0,60}$", text[max(start - 80, 0) : start]
+            )
+            return bool(is_named and has_digit) or _SYMBOL.search(value) is not None
     if is_tight or is_quoted:
         return len(value) >= (FEWEST_OF_PASSWORD if has_digit else FEWEST_OF_CONSTANT)
-    if assignment["name"] == "pass" and not re.match(r"[\w-]", text[max(start - 1, 0) : start]):
-        return False  # "PASS: test_login2"
     if len(value) < FEWEST_OF_PASSWORD:
         return False
     return has_digit or _INNER_SYMBOL.search(value) is not None
+
+
+def _is_strong(value: str) -> bool:
+    """Whether a word has the characters of a strong password: a digit and two other kinds."""
+    kinds = ("[a-z]", "[A-Z]", r"[!@#$%^&*+~?=.,/_-](?=\w)")
+    found = sum(re.search(kind, value) is not None for kind in kinds)
+    return len(value) >= FEWEST and _DIGIT.search(value) is not None and found >= 2
 
 
 def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
@@ -256,7 +483,7 @@ def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
     if _PLACEHOLDER.fullmatch(value) or _ORDINARY.fullmatch(value):
         return True
     if is_quoted:
-        if " " in value and _PROSE.search(value):
+        if " " in value and (after[:1] == "`" or _PROSE.search(value)):
             return True
         return after[:1] == "`" and _CODE.fullmatch(value) is not None
     if after == "..." and len(value) <= SHORTENED:

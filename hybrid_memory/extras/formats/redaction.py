@@ -1,20 +1,24 @@
 """Replace the secrets in a text by [redacted]. Pure.
 
-Secrets are recognized in three ways. SERVICES list the keys of many services: a prefix and random
-characters. RULES find private keys, and secrets in URLs, headers, files and commands.
-`named_secrets` finds values that are assigned to names such as `DB_PASSWORD`. A password in a
-sentence ("it is hunter2") is not recognized.
+Secrets are recognized by their form. SERVICES list the keys of many services: a prefix and random
+characters; `_tokens` finds such keys of other services. RULES find private keys, and secrets in URLs,
+headers and files, COMMANDS those in the options of programs. `named_secrets` finds values that are
+assigned to names such as `DB_PASSWORD`, `secrets_in_columns` those in tables. A password in a
+sentence ("it is hunter2") is recognized only if its characters are those of a strong password.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from .named_secrets import named_secrets
+from .named_secrets import named_secrets, same_length_lower, secrets_in_columns
 
 MASK = "[redacted]"
-LONGEST_COMMAND = 300  # characters between a command and its option
+LONGEST_COMMAND = 400  # characters after the name of a program
+LEAST_UNMARKED = 20  # random characters of a token whose prefix does not name a token
+LEAST_CHANGES = 0.55  # of a random token; words in camel case have less
 
 HEX = "[0-9a-f]"
 LETTERS = "[A-Za-z0-9]"
@@ -113,10 +117,24 @@ SERVICES = [
     ("Prefect, ReadMe", "pnu_ pnb_ rdme_", f"{LETTERS}{{36,}}"),
     ("X", "AAAAAAAAAAAAAAAAAAAA", f"{LETTERS}{{20,80}}%3D{LETTERS}{{30,}}"),
     ("Discord", "M N O", rf"{WORD}{{22,27}}\.{WORD}{{6}}\.{WORD}{{27,}}"),
+    ("1Password", "A3-", "[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,4}[A-Z0-9]{5}"),
+    ("Flutterwave", "FLWSECK- FLWSECK_TEST-", f"{LETTERS}{{12,}}(?:-X)?"),
+    ("OpenShift", "sha256~", f"{WORD}{{40,}}"),
+    ("Hugging Face, organizations", "api_org_", f"{LETTERS}{{30,}}"),
+    ("Harness", "pat. sat.", rf"{WORD}{{22}}\.{LETTERS}{{24}}\.{LETTERS}{{20}}"),
+    ("Stripe, production", "sk_prod_ rk_prod_", f"{LETTERS}{{10,}}"),
+    ("Square", "EAAA", f"{WORD}{{22,}}"),
+    ("HashiCorp Vault, old", "s.", "(?=[a-zA-Z]{0,23}[0-9])[a-zA-Z0-9]{24}(?![\\w.])"),
+    ("Artifactory, reference", "cmVmdGtu", f"{LETTERS}{{50,}}"),
+    ("Grafana, old", "eyJrIjoi", r"[\w+/=]{60,}"),
+    ("Brave", "BSA", f"{WORD}{{24,}}"),
+    ("Frame.io, Intra 42", "fio-u- s-s4t2ud- s-s4t2af-", r"[\w=-]{64}"),
+    ("ClickHouse", "4b1d", "[A-Za-z0-9]{38}(?![\\w])"),
+    ("BIP 32, Nostr", "xprv nsec1", f"{LETTERS}{{50,}}"),
     ("Mapbox", "pk.eyJ sk.eyJ", rf"{WORD}{{20,}}\.{WORD}{{10,}}"),
 ]
 
-_LONG = re.compile(r"[\w.+/=-]{13,}", re.ASCII)  # no key is shorter
+_LONG = re.compile(r"[\w.+/=~-]{13,}", re.ASCII)  # no key is shorter
 _PATTERNS = [(prefix, rest) for _, prefixes, rest in SERVICES for prefix in prefixes.split()]
 
 
@@ -142,19 +160,76 @@ def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
     return re.compile(rf"{prefix}(?:(?<![\w-]{prefix})|(?<=\\[nrt]{prefix})){rest}", re.ASCII)
 
 
+# A token of a service that is not listed, such as `zt_live_` and random characters
+_TOKEN = re.compile(
+    r"(?<![\w/+.@:%#&-])(?P<prefix>(?:(?:[a-z]{2,11}|[A-Z]{2,11})[0-9]?[_-]){1,3})"
+    r"(?P<random>[A-Za-z0-9]{12,200})(?![\w/+-]|\.\w)",
+    re.ASCII,
+)
+_IN_A_QUERY = re.compile(r"[?&][\w-]{1,40}=\Z", re.ASCII)
+_SECRET_PREFIX = re.compile(
+    "(?i:(?:^|[_-])(?:live|test|prod|sk|pat|key|api|secret|token|auth|tok|sq[aup])[_-])"
+)
+# Prefixes of identifiers and hashes, which are no secrets
+_IDENTIFIERS = frozenset(
+    """acct addr address agent ami asst att batch blk block bucket build call ch chat chatcmpl
+    check cmpl conv cus customer doc dpl edit event evt ext feat file fix fk fn fp gen group
+    hash id idx img in index inv item job key link log md5 message mod model msg node note obj
+    order org page part pay pi pk plan pr price prod proj project prompt ray rel release req
+    request res resp response room run ses session sha1 sha256 sha384 sha512 shape span stake
+    step sub task team thread tmp tool toolu trace trig txn upload uq urn user usr uuid v1 v2
+    vec vol ws""".split()
+)
+# UUIDs, ULIDs, CUIDs and hashes, by their lengths and alphabets
+_IDENTIFIER = re.compile(
+    "01[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{24}|c[a-z0-9]{24}|(?:[0-9a-f]{4}){5,}|[0-9]+|[A-Z]+|[a-z]+"
+)
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each token of an unlisted service."""
+    for match in _TOKEN.finditer(text):
+        prefix = match["prefix"]
+        random = match["random"]
+        is_marked = _SECRET_PREFIX.search(prefix) is not None
+        if not is_marked:
+            if _IDENTIFIERS.intersection(re.split("[_-]", prefix.lower())):
+                continue
+            if len(random) < LEAST_UNMARKED or _IDENTIFIER.fullmatch(random):
+                continue
+        if _changes(random) < LEAST_CHANGES:
+            continue
+        if not _IN_A_QUERY.search(text[max(match.start() - 50, 0) : match.start()]):
+            yield match.span()
+
+
+def _changes(word: str) -> float:
+    """The share of places where the kind of character changes between small letter, capital and
+    digit, as a part of that expected in random characters of the kinds that are there.
+    """
+    kinds = re.sub("[A-Z]", "A", re.sub("[a-z]", "a", re.sub("[0-9]", "0", word)))
+    found = sum(one != other for one, other in pairwise(kinds)) / (len(word) - 1)
+    shares = {"a": 26, "A": 26, "0": 10}
+    present = [shares[kind] for kind in set(kinds)]
+    total = sum(present)
+    expected = 1 - sum((share / total) ** 2 for share in present)
+    if "0" not in kinds or not expected:
+        return 0.0
+    return found / expected
+
+
 class Rule(NamedTuple):
     """How to recognize one kind of secret."""
 
     name: str
     hints: tuple[str, ...]  # in lower case; a text without any of them is not searched
     pattern: str  # ignores case; its group `secret` is replaced
-    # A pattern for the command that must precede the match, on the same line or on lines joined by \\
-    after: str = ""
 
 
 # Parts of the patterns. $TOKEN, ${TOKEN}, <your key>, {key}, %s, [redacted], *** and your-key are
 # not secrets.
-NOT_PLACEHOLDER = r"""(?!\$\w+(?:[\s"'`;,)@/]|\Z)|\$[({]|<|\{|%[s({]|\[|\*+(?:\W|\Z)|your[_-])"""
+NOT_PLACEHOLDER = r"""(?!\$\w+(?:[\s"'`;,)@/]|\Z)|\$[({]|<|\{|%[s({]|\[|\*+(?:\W|\Z)|your[_-]
+    |(?:admin|pass(?:word|wd)?|pw|secret|token)(?![\w!@#$%^&*+-]))"""
 QUOTE = r"""[\\"'`]{0,3}"""
 ARGUMENT = NOT_PLACEHOLDER + r"""(?P<secret>[^\s"'-][^\s"']*)"""
 ANY_KEY = r"[A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?:[ ]BLOCK)?[ ]?-{4,5}"
@@ -310,7 +385,7 @@ RULES = [
         ("cookie:",),
         r"cookie:\s{0,5}"
         + NOT_PLACEHOLDER
-        + r"""(?P<secret>[\w.-]{1,60}=[^\s"'`;]{6,}(?:;[ ]?[^\s"'`;]+)*+)""",
+        + r"""(?P<secret>[\w.-]{1,60}=(?=[^\s"'`;]{0,99}[0-9]|\w{24})[^\s"'`;]{6,}(?:;[ ]?[^\s"'`;]+)*+)""",
     ),
     Rule(
         "bearer",
@@ -384,17 +459,30 @@ RULES = [
         r"(?P<secret>(?:[a-z]{3,8}[ ]){11,23}[a-z]{3,8})\b",
     ),
     Rule(
-        "option of curl",
-        ("curl", "wget"),
-        r"""[\s"'](?:-[a-z]{0,6}u|--(?:proxy-)?user)(?:["'],)?[ =]?["']?[^\s:"']{1,100}["']?:["']?"""
-        + ARGUMENT,
-        after="curl|wget",
+        "password through a pipe",
+        ("-stdin", "--with-token", "sudo ", "chpasswd"),
+        r"""\b(?:echo|printf)[ ]{1,3}(?:-n[ ]{1,3})?["']?(?:[\w.-]{1,60}:)?"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^\s"'|-][^\s"'|]{1,200})["']?[ ]{0,3}\|[ ]{0,3}"""
+        r"(?:sudo[ ]{1,3}-S|(?:sudo[ ]{1,3})?chpasswd|[^\n|]{1,150}--(?:password-stdin|with-token|stdin))\b",
+    ),
+    Rule("option of sshpass", ("sshpass",), r"""sshpass\s{1,5}-p[ ]?["']?""" + ARGUMENT),
+    Rule(
+        "network in a QR code",
+        ("wifi:",),
+        r"\bWIFI:(?:[STHEIR]:[^;\n]{0,99};){0,6}?P:(?P<secret>[^;\n]{4,99});",
     ),
     Rule(
-        "option of a login",
-        ("login", "mongo"),
-        r"""\s-p[ =]?["']?""" + ARGUMENT,
-        after=r"(?:docker|podman|helm|oc|az)\s.*login|mongo\w*",
+        "password of Oracle in a URL",
+        ("jdbc:oracle",),
+        r"jdbc:oracle:\w{2,6}:[\w.-]{1,60}/" + NOT_PLACEHOLDER + r"(?P<secret>[^\s/@]{2,99})@",
+    ),
+    Rule(
+        "name and password",
+        ("cred", "login", "account", "admin"),
+        r"\b(?:(?:cred(?:ential)?s?|logins?|accounts?)(?:[ ](?:are|is|for[ ][\w.-]{1,40}))?"
+        r"[ :=]{1,3}[\"'`]?[\w.@+-]{1,60}[ ]?|(?<![\w/.-])(?:admin(?:istrator)?|root))[:/](?!//)[ ]?"
+        r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[a-z])(?=[^\s\"'`]{0,60}[!@#$^*])[^\s\"'`,;/]{6,99})",
     ),
     Rule(
         "setting of a command",
@@ -408,52 +496,65 @@ RULES = [
         r"(?:\bwandb[ ]{1,3}login|authtoken)[ ]{1,3}(?:--relogin[ ]{1,3})?"
         r"(?P<secret>(?=[a-z_-]{0,40}[0-9])[\w-]{20,})",
     ),
-    Rule(
-        "password through a pipe",
-        ("-stdin", "--with-token", "sudo "),
-        r"""\becho[ ]{1,3}(?:-n[ ]{1,3})?["']?"""
-        + NOT_PLACEHOLDER
-        + r"""(?P<secret>[^\s"'|-][^\s"'|]{1,200})["']?[ ]{0,3}\|[ ]{0,3}"""
-        r"(?:sudo[ ]{1,3}-S|[^\n|]{1,150}--(?:password-stdin|with-token|stdin))\b",
-    ),
-    Rule(
-        "option of htpasswd",
-        ("htpasswd",),
-        r"htpasswd[ ]{1,3}-(?=[a-z]{0,5}b)(?:[a-z]{0,5}n[a-z]{0,5}|[a-z]{1,6}[ ]{1,3}\S{1,100})"
-        r"""[ ]{1,3}\S{1,60}[ ]{1,3}["']?""" + ARGUMENT,
-    ),
-    Rule("option of zip", ("zip",), r"""\s(?-i:-P)[ ]?["']?""" + ARGUMENT, after="(?:un)?zip"),
-    Rule(
-        "option of Samba",
-        ("%",),
-        r"""\s-U[ ]?["']?[^\s%"']{1,60}%""" + ARGUMENT,
-        after="smb[a-z]+|rpcclient|net",
-    ),
-    Rule("option of lftp", ("lftp",), r"""\s-u[ ]?["']?[^\s,"']{1,60},""" + ARGUMENT, after="lftp"),
-    Rule("option of RDP", ("freerdp",), r"""\s/p:["']?""" + ARGUMENT, after="x?freerdp[0-9]?"),
-    Rule(
-        "option of net use",
-        ("/user:",),
-        r"""\s/user:[^\s]{1,60}[ ]{1,3}["']?(?!/)""" + ARGUMENT,
-        after=r"net\s+use",
-    ),
-    Rule(
-        "option of rclone",
-        ("rclone",),
-        r"""\s(?:pass|password|secret_access_key|client_secret|token|key)[ =]["']?""" + ARGUMENT,
-        after="rclone",
-    ),
-    Rule(
-        "option of mysql",
-        ("mysql", "mariadb", "7z"),
-        r"""\s-p["']?""" + ARGUMENT,
-        after=r"mysql\w*|mariadb\w*|7z",
-    ),
-    Rule("option of redis-cli", ("redis-cli",), r"""\s-a[ ]?["']?""" + ARGUMENT, after="redis-cli"),
-    Rule("option of ldapsearch", ("ldap",), r"""\s-w[ ]?["']?""" + ARGUMENT, after=r"ldap[a-z]+"),
-    Rule("option of sshpass", ("sshpass",), r"""sshpass\s{1,5}-p[ ]?["']?""" + ARGUMENT),
-    Rule("option of openssl", ("pass:",), r"""-pass(?:in|out)?[ ]["']?pass:""" + ARGUMENT),
 ]
+
+# Commands, and the option or argument before a secret
+COMMANDS = [
+    (
+        "curl|wget",
+        r"(?:-[a-z]{0,6}u|--(?:proxy-)?user)(?:[\"'],)?[ =]?[\"']?[^\s:\"']{1,100}[\"']?:",
+    ),
+    ("curl", r"(?:-b|--cookie)[ =]?[\"']?[\w.-]{1,60}="),
+    ("http|https", r"(?:-a|--auth)[ =][\"']?[^\s:\"']{1,100}:"),
+    ("docker login|podman login|helm registry login|oc login|az login|az acr login", r"-p[ =]?"),
+    ("mongo|mongosh|mongodump|mongorestore", r"-p[ =]?"),
+    ("mysql|mysqldump|mysqladmin|mariadb|7z|rar|unrar", r"-p"),
+    ("zip|unzip", r"(?-i:-P)[ ]?"),
+    ("smbclient|smbget|rpcclient|net", r"-U[ ]?[\"']?[^\s%\"']{1,60}%"),
+    ("lftp", r"-u[ ]?[\"']?[^\s,\"']{1,60},"),
+    ("xfreerdp|xfreerdp3|wfreerdp", r"/p:"),
+    ("net use", r"/user:[^\s]{1,60}[ ]{1,3}(?!/)"),
+    ("rclone", r"(?:pass|password|secret_access_key|client_secret|token|key)[ =]"),
+    ("redis-cli", r"-a[ ]?"),
+    ("ldapsearch|ldapadd|ldapmodify|ldapdelete|ldapwhoami", r"-w[ ]?"),
+    ("openssl", r"(?:-pass(?:in|out)?[ ][\"']?pass:|-k[ ](?=\S{0,99}[0-9!]))"),
+    ("keytool|jarsigner", r"-(?:store|key)pass[ ]"),
+    ("snmpwalk|snmpget|snmpset|snmpbulkwalk", r"(?-i:-[AX])[ ]"),
+    ("gh secret set", r"(?:-b|--body)[ =][\"']?(?=\S{0,99}[0-9])"),
+    (
+        "htpasswd",
+        r"-(?=[a-z]{0,5}b)(?:[a-z]{0,5}n[a-z]{0,5}|[a-z]{1,6}[ ]{1,3}\S{1,100})[ ]{1,3}\S{1,60}[ ]",
+    ),
+    ("convertto-securestring", r"(?:-string[ ])?(?=[\"'])"),
+    ("enable|username", r"(?:secret|password)[ ][0-9][ ](?=\S{8})"),
+    ("wpa_passphrase", r"[^\s\"'-]{1,32}[ ]"),
+    ("sqlplus", r"[\w.-]{1,60}/(?=[^\s/]{1,60}@)"),
+]
+
+
+_PROGRAMS = sorted(
+    (name for names, _ in COMMANDS for name in names.split("|")), key=len, reverse=True
+)
+_PROGRAM = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, _PROGRAMS))})(?=[\s\\\"',])")
+
+
+@cache
+def _options_of(program: str) -> list[re.Pattern[str]]:
+    """The patterns of the secrets of a program, in the rest of its line."""
+    rows = [option for programs, option in COMMANDS if program in programs.split("|")]
+    return [_compiled(rf"""[\s"']{option}["']?{ARGUMENT}""") for option in rows]
+
+
+def _secrets_of_commands(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each secret that is an argument of a command."""
+    spans = set()
+    for program in _PROGRAM.finditer(same_length_lower(text)):
+        rest = text[program.end() : program.end() + LONGEST_COMMAND]
+        length = len(re.split(r"(?<!\\)\n", rest, maxsplit=1)[0])
+        for option in _options_of(program[0]):
+            found = option.finditer(text, program.end(), program.end() + length)
+            spans |= {match.span("secret") for match in found}
+    yield from sorted(spans)
 
 
 def redact(text: str, is_selected: Callable[[str], bool] = bool) -> str:
@@ -467,8 +568,11 @@ def redact(text: str, is_selected: Callable[[str], bool] = bool) -> str:
             if hint in lowered:
                 text = _masked(text, _spans(rule, text), is_selected)
                 break
+    text = _masked(text, _secrets_of_commands(text), is_selected)
     text = _without_service_keys(text, is_selected)
-    return _masked(text, named_secrets(text), is_selected)
+    text = _masked(text, named_secrets(text), is_selected)
+    text = _masked(text, secrets_in_columns(text), is_selected)
+    return _masked(text, _tokens(text), is_selected)
 
 
 def _masked(text: str, spans: Iterable[tuple[int, int]], is_selected: Callable[[str], bool]) -> str:
@@ -487,15 +591,7 @@ def _masked(text: str, spans: Iterable[tuple[int, int]], is_selected: Callable[[
 def _spans(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each secret of this kind."""
     for match in _compiled(rule.pattern).finditer(text):
-        if not rule.after or _follows(rule.after, text, match.start()):
-            yield match.span("secret")
-
-
-def _follows(command: str, text: str, position: int) -> bool:
-    """Whether the command precedes this position on the same line of a shell."""
-    before = text[max(position - LONGEST_COMMAND, 0) : position + 1]
-    line = before.replace("\\\n", "  ").rpartition("\n")[2]
-    return _compiled(rf"\b(?:{command})\b").search(line) is not None
+        yield match.span("secret")
 
 
 @cache
