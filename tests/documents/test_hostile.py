@@ -266,6 +266,8 @@ PATTERNS = {
     "MARKDOWN_ENDING": "search",
     "FILE_ENDING": "search",
     "TAG": "finditer",
+    "HEADING": "fullmatch",
+    "NUMBERED": "fullmatch",
     "HEADING_LINE": "finditer",
     "INDENTED": "match",
     "CONTAINER": "match",
