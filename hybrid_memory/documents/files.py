@@ -36,7 +36,7 @@ WHOLE_PATH = getattr(
 BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
 
 # The rules that leave out an entry of a folder
-HIDDEN = "hidden"  # a folder whose name begins with a dot
+HIDDEN = "hidden"  # a folder whose name begins with a dot; a file, unless a pattern begins with one
 PATTERN = "pattern"  # no pattern matches the name of the file
 EXCLUDED = "excluded"
 LINK = "symbolic link"
@@ -44,7 +44,20 @@ SPECIAL = "special"  # neither a file nor a folder
 TEMPLATES = "templates"  # the template folder in the vault's settings
 OTHER_WORKSPACE = "other workspace"  # the transcript of a session that began elsewhere
 UNKNOWN_WORKSPACE = "unknown workspace"  # a transcript without the folder of its session
-SKIPPED_FOLDERS = {"node_modules"}  # the name of the folder is also the rule
+EVICTED = "not downloaded"  # the placeholder of a note that only iCloud has
+GENERATED = "generated"  # a folder that a tool made
+SKIPPED_FOLDERS = {"node_modules", "site-packages"}  # the name of the folder is also the rule
+# Folders that are generated if a file with one of these names is beside them
+GENERATED_BESIDE = {
+    "vendor": ("go.mod", "composer.json", "Gemfile"),
+    "target": ("Cargo.toml", "pom.xml"),
+    "dist": ("package.json", "pyproject.toml", "setup.py"),
+    "bak": ("config.edn",),  # Logseq's backups
+    "version-files": ("config.edn",),
+}
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # in the top folder of a Python environment
+NOTHING = r"(?!)"  # matches no name
+PLACEHOLDER = re.compile(r"\.(.+)\.icloud")  # .note.md.icloud
 
 
 class BadFileError(Exception):
@@ -192,7 +205,7 @@ class Walk:
     Symbolic links are left out, too. With `follow_symlinks` they are followed after everything
     else, and no place is visited twice. With a `workspace`, all files are transcripts, and only
     those of its sessions are wanted. `unread` has the entries that could not be listed, as (path,
-    reason).
+    reason), `evicted` the paths of files that only iCloud has.
     """
 
     def __init__(
@@ -207,6 +220,7 @@ class Walk:
         self.follow_symlinks = follow_symlinks
         self.left_out: dict[str, str] = {}
         self.unread: list[tuple[str, str]] = []
+        self.evicted: set[str] = set()
         self.wanted = Wanted(top, patterns, exclude, workspace)
         self._visited: set[str] = set()
         self._links: list[str] = []
@@ -265,6 +279,8 @@ class Walk:
             is_folder = _leads_to_folder(entry)
             if rule := self.wanted.refusal(entry.name, path, is_folder):
                 self.left_out[path] = rule
+                if rule == EVICTED:
+                    self.evicted.add(above + original_name(entry.name))
             elif is_link:
                 self._links.append(path)
             elif self._is_new(path):
@@ -329,7 +345,9 @@ class Wanted:
         workspace: str | None = None,
     ) -> None:
         self._workspace = Workspace(workspace) if workspace else None
-        self._patterns = _any_of(pattern.removeprefix("**/") for pattern in patterns)
+        names = [pattern.removeprefix("**/") for pattern in patterns]
+        self._patterns = _any_of(names)
+        self._hidden = _any_of(name for name in names if name.startswith("."))
         self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
         self._above = os.path.join(top, "")
         own = vault_settings(top, "templates.json").get("folder")
@@ -343,10 +361,15 @@ class Wanted:
                 return HIDDEN
             if name in SKIPPED_FOLDERS:
                 return name
+            if _is_generated(name, path):
+                return GENERATED
             if self.relative(path) in self._templates:
                 return TEMPLATES
         elif not self.matches(name):
-            return PATTERN
+            is_evicted = name.endswith(".icloud") and self.matches(original_name(name))
+            return EVICTED if is_evicted else PATTERN
+        elif name.startswith(".") and not self._hidden.match(spelled(name)):
+            return HIDDEN
         if self._exclude is None:
             return None
         relative = self.relative(path)
@@ -384,4 +407,19 @@ class Wanted:
 
 def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
     """A pattern for `spelled` names that match any of these globs."""
-    return re.compile("|".join(translate(spelled(glob)) for glob in globs))
+    return re.compile("|".join(translate(spelled(glob)) for glob in globs) or NOTHING)
+
+
+def _is_generated(name: str, path: str) -> bool:
+    """Whether a folder has the signs of one that a tool made."""
+    if os.path.isfile(os.path.join(path, VIRTUAL_ENVIRONMENT)):
+        return True
+    beside = os.path.dirname(path)
+    signs = GENERATED_BESIDE.get(name, ())
+    return any(os.path.isfile(os.path.join(beside, sign)) for sign in signs)
+
+
+def original_name(name: str) -> str:
+    """The name of the file that a placeholder of iCloud stands for; another name as it is."""
+    placeholder = PLACEHOLDER.fullmatch(name)
+    return placeholder[1] if placeholder else name

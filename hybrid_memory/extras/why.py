@@ -18,7 +18,9 @@ from shlex import quote
 from typing import Any, NamedTuple, TextIO
 
 from ..documents.files import (
+    EVICTED,
     EXCLUDED,
+    GENERATED,
     HIDDEN,
     LINK,
     OTHER_WORKSPACE,
@@ -61,8 +63,10 @@ UNREADABLE = "unreadable"
 
 CUT_OTHERWISE = "it was cut into chunks with other settings"
 REASONS = {
-    "hidden": "folders whose name begins with a dot are left out",
-    "node_modules": "folders with this name are left out",
+    HIDDEN: "names that begin with a dot are left out",
+    **dict.fromkeys(SKIPPED_FOLDERS, "folders with this name are left out"),
+    GENERATED: "it is a folder that a tool made, such as a virtual environment",
+    EVICTED: "only iCloud has the file; open it on this machine to download it",
     "pattern": "no pattern of the folder matches its name",
     "excluded": "--exclude leaves it out",
     LINK: "symbolic links are not followed",
@@ -381,7 +385,9 @@ def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
 def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
     path, source, rule, _ = file
     again = f"`{source.command()}` ingests it"
-    if rule in (HIDDEN, TEMPLATES, *SKIPPED_FOLDERS):
+    if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE) or (rule == HIDDEN and os.path.isfile(path)):
+        return f"`hybrid-memory ingest --path {quote(path)}` ingests it"
+    if rule in (HIDDEN, GENERATED, TEMPLATES, *SKIPPED_FOLDERS):
         name = default_collection(path, False, source.patterns)
         return f"`{source._replace(path=path, collection=name).command()}` ingests the folder"
     if rule == PATTERN:
@@ -392,9 +398,7 @@ def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
         return f"`{source._replace(exclude=_other_excludes(source, path)).command()}` ingests it"
     if rule == LINK:
         return f"`{source._replace(follow_symlinks=True).command()}` follows links"
-    if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE):
-        return f"`hybrid-memory ingest --path {quote(path)}` ingests it"
-    if rule == SPECIAL:
+    if rule in (SPECIAL, EVICTED):
         return None
     if rule == TAKEN:
         owner = store.storage.documents.get(doc_id)

@@ -159,7 +159,7 @@ class Listing(NamedTuple):
 
     def vanished(self) -> list[str]:
         """The ids of `ours` that the walk did not find, except below folders that could not be
-        listed.
+        listed, and files that only iCloud has.
         """
         present = {self.source.doc_id(file.relative) for file in self.files}
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
@@ -167,6 +167,7 @@ class Listing(NamedTuple):
             document.doc_id
             for document in self.ours()
             if document.doc_id not in present
+            and document.path not in self.walk.evicted
             and not os.path.join(str(document.path), "").startswith(unread)
         ]
 

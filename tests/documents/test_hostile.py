@@ -269,6 +269,7 @@ PATTERNS = {
     "HEADING": "fullmatch",
     "NUMBERED": "fullmatch",
     "HEADING_LINE": "finditer",
+    "PLACEHOLDER": "fullmatch",
     "INDENTED": "match",
     "CONTAINER": "match",
     "INTERRUPTING": "match",

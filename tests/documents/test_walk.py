@@ -67,10 +67,42 @@ def test_exclude_takes_out_files_and_prunes_folders(
     assert sorted(names(top, exclude=[exclude])) == sorted(expected)
 
 
-def test_hidden_folders_are_skipped_and_hidden_files_are_not(tmp_path: Path) -> None:
-    assert names(tree(tmp_path, ".git/a.md", "node_modules/b.md", "d/.venv/c.md", ".d.md")) == [
-        ".d.md"
-    ]
+def test_hidden_names_are_skipped_unless_a_pattern_names_them(tmp_path: Path) -> None:
+    top = tree(tmp_path, ".git/a.md", "d/.venv/c.md", ".d.md", "._e.md", "e.md")
+    walk = Walk(top, ["*.md"])
+    assert [file.relative for file in walk] == ["e.md"]
+    assert Counter(walk.left_out.values()) == {"hidden": 4}
+    assert names(top, ".d.md") == [".d.md"]
+
+
+@pytest.mark.parametrize(
+    ("files", "rule"),
+    [
+        (["node_modules/a.md"], "node_modules"),
+        (["env/lib/python3/site-packages/a.md"], "site-packages"),
+        (["env/pyvenv.cfg", "env/lib/a.md"], "generated"),
+        (["go.mod", "vendor/a.md"], "generated"),
+        (["composer.json", "vendor/a.md"], "generated"),
+        (["Cargo.toml", "target/a.md"], "generated"),
+        (["pom.xml", "target/a.md"], "generated"),
+        (["package.json", "dist/a.md"], "generated"),
+        (["logseq/config.edn", "logseq/bak/a.md"], "generated"),
+        (["logseq/config.edn", "logseq/.recycle/a.md"], "hidden"),
+        ([".trash/a.md"], "hidden"),
+    ],
+)
+def test_folders_that_tools_make_are_skipped_unless_they_are_named(
+    tmp_path: Path, files: list[str], rule: str
+) -> None:
+    walk = Walk(tree(tmp_path, *files), ["*.md"])
+    assert list(walk) == []
+    (folder,) = (path for path, found in walk.left_out.items() if found == rule)
+    assert list(Walk(folder, ["*.md"]))
+
+
+def test_a_folder_of_notes_may_have_the_name_of_a_generated_one(tmp_path: Path) -> None:
+    files = ["bak/a.md", "dist/a.md", "target/a.md", "vendor/a.md"]
+    assert names(tree(tmp_path, *files)) == files
 
 
 def test_only_regular_files_are_files(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "rule", "reason"),
     [
-        (".obsidian/h.md", "hidden", "memory/.obsidian: folders whose name begins with a dot"),
-        (".obsidian", "hidden", "folders whose name begins with a dot"),
+        (".obsidian/h.md", "hidden", "memory/.obsidian: names that begin with a dot"),
+        (".obsidian", "hidden", "names that begin with a dot"),
         ("d/node_modules/n.md", "node_modules", "d/node_modules: folders with this name"),
         ("drafts/e.md", "excluded", "--exclude drafts leaves it out"),
         ("t.txt", "pattern", "no pattern of the folder matches"),

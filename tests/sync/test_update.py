@@ -125,3 +125,14 @@ def test_a_session_that_goes_on_is_read_at_once_with_all(run: Run, tmp_path: Pat
     (tmp_path / "a.jsonl").write_text(said("gpu", "kettle"))
     assert answer(run("update", *BUILTIN))["skipped"] == 1
     assert answer(run("update", "--all", *BUILTIN))["files"] == 1
+
+
+def test_a_note_that_icloud_has_evicted_stays(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "gpu", "b.md": "dog"})
+    Ingest(store).run([str(folder)])
+    (folder / "b.md").rename(folder / ".b.md.icloud")
+    report = Ingest(store, incremental=True).update()
+    assert (report.removed, report.skipped_by["not downloaded"]) == (0, 1)
+    assert ids(store) == ["memory/a.md", "memory/b.md"]
+    (folder / ".b.md.icloud").unlink()
+    assert Ingest(store, incremental=True).update().removed == 1
