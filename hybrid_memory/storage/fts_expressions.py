@@ -72,7 +72,11 @@ def _folded(match: re.Match[str]) -> str:
 
 
 def _string(term: Term) -> str:
-    return f'"{" ".join(map(stemmed, term.tokens))}"{" *" if term.prefix else ""}'
+    string = f'"{" ".join(map(stemmed, term.tokens))}"{" *" if term.prefix else ""}'
+    if not term.unless:
+        return string
+    others = " AND ".join(f'"{stemmed(token)}"' for token in dict.fromkeys(term.unless))
+    return f"({string} NOT ({others}))"
 
 
 def _syntax_error(conn: sqlite3.Connection, expression: str) -> str | None:

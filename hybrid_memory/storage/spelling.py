@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 
+from ..text.equality import Form
 from ..text.query import Query, Term
 from .bm25 import stems
 
+RARE_FORM = 20  # a form is ignored if a word has more than this many times as many chunks
 LEAST = 3  # letters of a word that may have substitutes
 LEAST_MISSPELT = 4
 LEAST_BESIDE = 5  # letters of a word that is corrected in a query with known words
@@ -126,6 +128,20 @@ def correct_words(
         if others:
             substitutes[written] = others
     return query.with_substitutes(substitutes)
+
+
+def usual_forms(
+    forms: Sequence[Form], count: Callable[[Sequence[Sequence[str]]], list[int]]
+) -> list[Form]:
+    """The forms of words (text/equality.py) that a memory uses about as often as those of the query.
+
+    `count` returns the number of chunks with each sequence of tokens. In BM25 a rare form would
+    weigh more than its words, and it is often a misprint: "integr ate".
+    """
+    others = count([form.tokens for form in forms])
+    known = [(form, other) for form, other in zip(forms, others, strict=True) if other]
+    asked = count([form.words for form, _ in known])
+    return [form for (form, other), n in zip(known, asked, strict=True) if other * RARE_FORM >= n]
 
 
 def word_of_stem(stem: str, text: str) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from . import analyzer
 from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
 from .characters import QUOTES, fold, storable
 from .dates import periods
+from .equality import Form, other_forms
 
 if TYPE_CHECKING:
     from .dates import Period
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 MAX_QUERY = 2000
 # Of all terms together, so that a pasted page is searched as fast as a long question
 MAX_TOKENS = 96
+MAX_FORMS = 64  # of the words of a query, that are looked up
+MOST_SPLIT = 8  # words of a query, each of which may be two in a text
 MISSPELT = 2  # a query of at most this many words may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query for the substring search
 # Letters of a word being typed before longer words match
@@ -44,11 +48,17 @@ OR = "OR"
 
 class Term(NamedTuple):
     """A thing to search for: `tokens` side by side in this order. With `prefix`, words that begin
-    with the last token match too.
+    with the last token match too. With `unless`, only in chunks that do not have all these tokens.
     """
 
     tokens: tuple[str, ...]
     prefix: bool = False
+    unless: tuple[str, ...] = ()
+
+
+def term_of(form: Form) -> Term:
+    """Another form of words as a term. Where the words themselves stand, it adds nothing."""
+    return Term(form.tokens, unless=form.words)
 
 
 class Query:
@@ -83,6 +93,7 @@ class Query:
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
         self.substitutes = substitutes  # word -> words searched instead
+        self.forms: Sequence[Form] = ()  # of words, which texts of the memory have
         self._today = today
         self._alternatives: list[list[str]] = []  # groups of words and phrases joined by OR
         if not (fts_syntax or is_literal):
@@ -115,6 +126,30 @@ class Query:
         query.__dict__.pop("_terms", None)  # the cache has the old words
         query.substitutes = substitutes
         return query
+
+    def with_forms(self, forms: Sequence[Form]) -> "Query":
+        """The same query, which also searches these forms of its words."""
+        query = self.with_substitutes(self.substitutes)
+        query.forms = forms
+        return query
+
+    @cached_property
+    def possible_forms(self) -> list[Form]:
+        """The forms that its words may have in a text, as wi fi for wifi (text/equality.py)."""
+        if self.fts_syntax:
+            return []
+        pieces: list[tuple[str, list[str]]] = []
+        for text, is_quoted in _quoted_pieces(_without_periods(self._folded, self.periods).lower()):
+            piece = "" if is_quoted else _without_possessive(text)
+            pieces.append((piece, [token.text for token in tokens(piece)]))
+        own = {term.tokens[0].lower(): term.tokens[0] for term in self.words}
+        forms = {}
+        may_split = len(own) <= MOST_SPLIT
+        for form in islice(other_forms(pieces, STOP_WORDS, may_split=may_split), MAX_FORMS):
+            if any(word in own for word in form.words):
+                words = tuple(own.get(word, word) for word in form.words)
+                forms[form.tokens] = Form(words, form.tokens)
+        return list(forms.values())
 
     @property
     def is_blank(self) -> bool:
@@ -206,6 +241,7 @@ class Query:
         for period in self.periods:
             phrases = map(Term, period.phrases())
             compounds += [phrase for phrase in phrases if phrase not in words]
+        compounds += map(term_of, self.forms)
         if self.is_typed:
             compounds, words = self._with_prefix(compounds, words)
         if self.substitutes:

@@ -59,6 +59,9 @@ OF_TERMS = f"""
 select chunk, sum(weight), min(length) from ({decoded(BLOCKS)}) p {{live}}
 group  by chunk
 """
+SEQUENCES_OF = """
+select chunk, sequence from words where space = %(space)s and chunk = any(%(ids)s)
+"""
 CANDIDATES = """
 select w.chunk, w.sequence, p0.length
 from   {terms} join words w on w.space = %(space)s and w.chunk = p0.chunk
@@ -73,12 +76,18 @@ class Phrase(NamedTuple):
     """A term of a query in the index. A single word has an `id`, and its postings are in the table;
     those of anything else are in `found`.
 
-    `frequency` is the number of chunks that have it.
+    `frequency` is the number of chunks that have it. Of a term with `unless`, these are fewer than
+    the chunks that its inverse document frequency counts.
     """
 
     frequency: int
     id: int | None = None
     found: Found = []  # noqa: RUF012
+    more: int = 0
+
+    @property
+    def frequency_for_idf(self) -> int:
+        return self.frequency + self.more
 
 
 NOTHING = Phrase(0)
@@ -100,7 +109,9 @@ class Phrases:
             rows = self._conn.all(TERMS, {"space": self._space, "terms": texts})
             ids = {text: (id, frequency) for text, id, frequency in rows}
             for term, of_term in zip(new, stems, strict=True):
-                self._known[term] = self._phrase(of_term, term.prefix, ids)
+                self._known[term] = self._unless(
+                    self._phrase(of_term, term.prefix, ids), term.unless
+                )
         return [self._known[term] for term in wanted]
 
     def alternatives(self, text: str, *, is_prefix: bool) -> list[list[int]]:
@@ -172,6 +183,20 @@ class Phrases:
         return self._together(
             [ids[stem] for stem in (stems[:-1] if is_prefix else stems)], lasts, is_prefix
         )
+
+    def _unless(self, phrase: Phrase, others: Sequence[str]) -> Phrase:
+        """The phrase in the chunks that do not have all of these other words."""
+        if not others or not phrase.frequency:
+            return phrase
+        found = phrase.found or self.postings([phrase.id or 0])
+        [stems] = self._tokenizer.terms([" ".join(map(stemmed, others))])
+        ids = dict(self._conn.all(IDS, {"space": self._space, "terms": list(set(stems))}))
+        if all(stem in ids for stem in stems):
+            chunks = [chunk for chunk, *_ in found]
+            rows = self._conn.all(SEQUENCES_OF, {"space": self._space, "ids": chunks})
+            having = {chunk for chunk, sequence in rows if set(ids.values()) <= set(sequence)}
+            found = [row for row in found if row[0] not in having]
+        return Phrase(len(found), found=found, more=phrase.frequency - len(found))
 
     def _beginning(self, start: str) -> list[int]:
         end = start + (LAST if len(start) <= LONGEST else "")

@@ -10,11 +10,20 @@ from typing import Any, NamedTuple
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, full_score, idf
 from ...storage.fts_expressions import match_expression
 from ...storage.rows import Coverage, KeywordLeg, Ranking, best_first, best_of
-from ...storage.spelling import correct_words
-from ...text.query import Query, Term
+from ...storage.spelling import correct_words, usual_forms
+from ...text.equality import Form
+from ...text.query import Query, Term, term_of
 from .chunks import in_order
 from .connection import Connection
-from .expressions import Matches, Phrase, Phrases, by_fragments, parse_query, substring_search
+from .expressions import (
+    SEQUENCES_OF,
+    Matches,
+    Phrase,
+    Phrases,
+    by_fragments,
+    parse_query,
+    substring_search,
+)
 from .postings import COLUMN_END, IS_LIVE, SHARE, SIZE, SIZE_OF_SPACE, decoded
 from .selection import Selection
 
@@ -108,9 +117,6 @@ DOC_IDS = """
 select c.id, d.doc_id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 """
-SEQUENCES = """
-select chunk, sequence from words where space = %(space)s and chunk = any(%(ids)s)
-"""
 
 
 class Single(NamedTuple):
@@ -199,6 +205,7 @@ class KeywordIndex:
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
         self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
+        self._forms: dict[str, Sequence[Form]] = {}
         self._has_dead = False  # whether postings have entries of removed chunks; set by `_sizes`
 
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
@@ -208,6 +215,7 @@ class KeywordIndex:
         """
         if query.fts_syntax:
             return KeywordLeg(best_first(self._matching(query), self._in_order)[:limit])
+        query = self._with_forms(query)
         if query.is_typed:
             query = self._correct_words(query, is_found=False)
         hits, is_name = self._search_words(query, limit)
@@ -220,8 +228,23 @@ class KeywordIndex:
             return KeywordLeg(hits, full_score=1.0)
         if is_name:
             return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
-        frequencies = [phrase.frequency for phrase in self._phrases.of(_distinct_words(query))]
+        frequencies = []
+        for word in _distinct_words(query):
+            forms = [term_of(form) for form in query.forms if word.tokens[0] in form.words]
+            phrases = self._phrases.of([word, *forms])
+            frequencies.append(max(phrase.frequency for phrase in phrases))
         return KeywordLeg(hits, False, full_score(frequencies, self._sizes()[0]), query.substitutes)
+
+    def _with_forms(self, query: Query) -> Query:
+        """The query with the forms of its words that chunks of the store have."""
+        if query.text not in self._forms:
+            self._forms[query.text] = usual_forms(query.possible_forms, self._counts_of)
+        return query.with_forms(self._forms[query.text])
+
+    def _counts_of(self, sequences: Sequence[Sequence[str]]) -> list[int]:
+        """The number of chunks in the store with each sequence of tokens."""
+        phrases = self._phrases.of([Term(tuple(tokens)) for tokens in sequences])
+        return [phrase.frequency for phrase in phrases]
 
     def _search_words(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """The chunks with words of the query, and whether the query is a document's name."""
@@ -247,48 +270,62 @@ class KeywordIndex:
 
     def _correct_words(self, query: Query, *, is_found: bool) -> Query:
         """The query with substitutes from the index for words that no chunk has."""
-        new = self._unknown_words(query.affordable_words)
+        written = {word for form in query.forms for word in form.words}
+        new = [
+            word
+            for word in self._unknown_words(query.affordable_words)
+            if word.tokens[0] not in written
+        ]
         changed = correct_words(query, new, self._phrases.substitutes_for, is_found=is_found)
         self._substitutes[query.text] = changed.substitutes
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """Which words of the query each of these chunks has, itself or by a substitute. If no chunk
-        has any word, the share of the query's fragments that the chunk contains.
+        """Which words of the query each of these chunks has, itself, by a substitute or by another
+        form. If no chunk has any word, the share of the query's fragments that the chunk contains.
         """
+        query = self._with_forms(query)
         if query.text not in self._substitutes and not query.fts_syntax:
             self._correct_words(query, is_found=self._is_known(query))
         query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         if not self._is_known(query):
             return by_fragments(self._conn, self._space, query, ids)
         words = _distinct_words(query)
-        phrases = self._phrases.of(words)
+        phrases = self._phrases.of([*words, *map(term_of, query.forms)])
         size = max(self._sizes()[0], *(phrase.frequency for phrase in phrases), 1)
         rarity = [
             log(1 + (size - phrase.frequency + 0.5) / (phrase.frequency + 0.5))
             for phrase in phrases
         ]
-        own = [query.stands_for(word.tokens[0]) for word in words]
+        written: list[tuple[str, ...]] = [(word.tokens[0],) for word in words]
+        written += [form.words for form in query.forms]
+        own = [tuple(map(query.stands_for, each)) for each in written]
         of_own: dict[str, float] = {}
-        for word, of_word in zip(own, rarity, strict=True):
-            of_own[word] = min(of_word, of_own.get(word, of_word))
+        for each, of_word in zip(own, rarity, strict=True):
+            for word in each:
+                of_own[word] = min(of_word, of_own.get(word, of_word))
         total = sum(of_own.values())
         with_phrase = [{row[0] for row in phrase.found} for phrase in phrases]
         answer = {}
-        for chunk, sequence in self._conn.all(SEQUENCES, {"space": self._space, "ids": list(ids)}):
+        for chunk, sequence in self._conn.all(
+            SEQUENCES_OF, {"space": self._space, "ids": list(ids)}
+        ):
             terms = set(sequence)
             has = [
                 n
                 for n, phrase in enumerate(phrases)
                 if phrase.id in terms or chunk in with_phrase[n]
             ]
-            share = sum(of_own[word] for word in dict.fromkeys(own[n] for n in has)) / total
-            answer[chunk] = Coverage(share, [words[n].tokens[0] for n in has])
+            share = sum(of_own[word] for word in {word for n in has for word in own[n]}) / total
+            answer[chunk] = Coverage(
+                share, list(dict.fromkeys(word for n in has for word in written[n]))
+            )
         return answer
 
     def _is_known(self, query: Query) -> bool:
         """Whether any chunk has a word of the query."""
-        return any(phrase.frequency for phrase in self._phrases.of(_distinct_words(query)))
+        words = [*_distinct_words(query), *map(term_of, query.forms)]
+        return any(phrase.frequency for phrase in self._phrases.of(words))
 
     def counts(self, query: Query) -> dict[str, int]:
         """The number of chunks in the whole store with each word of the query, in query order."""
@@ -362,8 +399,8 @@ class KeywordIndex:
         size, average = self._sizes()
         if not phrases:
             return []
-        size = max(size, *(phrase.frequency for phrase in phrases))
-        idfs = [idf(phrase.frequency, size) for phrase in phrases]
+        size = max(size, *(phrase.frequency_for_idf for phrase in phrases))
+        idfs = [idf(phrase.frequency_for_idf, size) for phrase in phrases]
         given = [
             (chunk, weight, length, idfs[n])
             for n, phrase in enumerate(phrases)

@@ -18,11 +18,12 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ...text.query import Query, Term
+from ...text.equality import Form
+from ...text.query import Query, Term, term_of
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, full_score, idf, stems
 from ..fts_expressions import ANY_ROW, any_of, checked_expression, match_expression
 from ..rows import Coverage, KeywordLeg, as_results, best_first, best_of, with_ties
-from ..spelling import LONGEST_TERM, Choice, correct_words, word_of_stem
+from ..spelling import LONGEST_TERM, Choice, correct_words, usual_forms, word_of_stem
 from . import schema
 from .chunks import chunk_terms, document_terms, in_order
 
@@ -149,6 +150,7 @@ class FTSIndex:
         self._counts: dict[str, int] = {}
         # By the text of a query; set by `ranked`, or by `coverage` if only vectors were searched
         self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}
+        self._forms: dict[str, Sequence[Form]] = {}
 
     @property
     def _condition(self) -> str:
@@ -195,6 +197,7 @@ class FTSIndex:
             if not expression:
                 return KeywordLeg([])
             return KeywordLeg(self._run(expression, limit, self._condition)[:limit])
+        query = self._with_forms(query)
         if query.is_typed:
             query = self._correct_words(query, is_found=False)
         hits, is_name = self._search_words(query, limit)
@@ -207,10 +210,29 @@ class FTSIndex:
             return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
         if is_name:
             return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
-        frequencies = self._frequencies_of(query)
-        return KeywordLeg(
-            hits, False, full_score(frequencies.values(), self.size()), query.substitutes
-        )
+        counts = self._with_counts(query.affordable_words)
+        frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
+        return KeywordLeg(hits, False, full_score(frequencies, self.size()), query.substitutes)
+
+    def _of_forms(self, query: Query, word: Term) -> int:
+        """The number of chunks with another form of a word; 0 without one."""
+        forms = [Term(form.tokens) for form in query.forms if word.tokens[0] in form.words]
+        return max((count for _, count in self._with_counts(forms)), default=0)
+
+    def _with_forms(self, query: Query) -> Query:
+        """The query with the forms of its words that chunks of the store have."""
+        if query.text not in self._forms:
+            possible = query.possible_forms
+            known: Sequence[Form] = ()
+            anywhere = match_expression(Term(form.tokens) for form in possible)
+            if possible and self._conn.execute(ANY_ROW, (anywhere,)).fetchone():
+                known = usual_forms(possible, self._counts_of)
+            self._forms[query.text] = known
+        return query.with_forms(self._forms[query.text])
+
+    def _counts_of(self, sequences: Sequence[Sequence[str]]) -> list[int]:
+        """The number of chunks in the store with each sequence of tokens."""
+        return self.frequencies([match_expression([Term(tuple(tokens))]) for tokens in sequences])
 
     def _search_words(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """The chunks with words of the query, and whether the query is a document's name."""
@@ -234,7 +256,12 @@ class FTSIndex:
 
     def _correct_words(self, query: Query, *, is_found: bool) -> Query:
         """The query with substitutes from the index for words that no chunk has."""
-        new = [word for word, count in self._with_counts(query.affordable_words) if not count]
+        written = {word for form in query.forms for word in form.words}
+        new = [
+            word
+            for word, count in self._with_counts(query.affordable_words)
+            if not count and word.tokens[0] not in written
+        ]
         changed = correct_words(query, new, self._vocabulary.substitutes_for, is_found=is_found)
         self._substitutes[query.text] = changed.substitutes
         return changed
@@ -242,9 +269,10 @@ class FTSIndex:
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """Which words of the query each of these chunks has, by FTS5's own matching of each word.
 
-        A chunk with a substitute has the word. If no chunk has any word, the coverage is the share
-        of the query's fragments that the chunk contains.
+        A chunk with a substitute or another form has the word. If no chunk has any word, the
+        coverage is the share of the query's fragments that the chunk contains.
         """
+        query = self._with_forms(query)
         if query.text not in self._substitutes and not query.fts_syntax:
             self._correct_words(query, is_found=any(self._frequencies_of(query).values()))
         query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
@@ -252,14 +280,17 @@ class FTSIndex:
         chunks = list(chunk_terms(self._conn, ids))
         if not any(counts.values()):
             return _by_fragments(self._conn, query, chunks)
-        words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
+        words: dict[str, tuple[str, ...]] = {
+            match_expression([term]): (term.tokens[0],) for term in query.affordable_words
+        }
+        words |= {match_expression([term_of(form)]): form.words for form in query.forms}
         size = max(self.size(), *counts.values(), 1)
         rarities: dict[str, float] = {}
         for expression, count in counts.items():
-            own = query.stands_for(words[expression])
             # Unlike BM25's, above 0 even for a word that most chunks have
             rarity = log(1 + (size - count + 0.5) / (count + 0.5))
-            rarities[own] = min(rarity, rarities.get(own, rarity))
+            for own in map(query.stands_for, words[expression]):
+                rarities[own] = min(rarity, rarities.get(own, rarity))
         found: dict[int, list[str]] = {id: [] for id in ids}
         # A small copy, because FTS5 would read a whole large index to match a few rows
         with closing(sqlite3.connect(":memory:")) as copy:
@@ -267,12 +298,14 @@ class FTSIndex:
             copy.executemany(ADD, ((id, *texts) for id, texts in chunks))
             for expression in words:
                 for (id,) in copy.execute(MATCHED, (expression,)):
-                    found[id].append(words[expression])
+                    found[id].extend(words[expression])
         total = sum(rarities.values())
         coverages = {}
         for id, has in found.items():
             own_words = dict.fromkeys(map(query.stands_for, has))
-            coverages[id] = Coverage(sum(rarities[own] for own in own_words) / total, has)
+            coverages[id] = Coverage(
+                sum(rarities[own] for own in own_words) / total, list(dict.fromkeys(has))
+            )
         return coverages
 
     def counts(self, query: Query) -> dict[str, int]:
@@ -280,8 +313,11 @@ class FTSIndex:
         return {word.tokens[0]: count for word, count in self._with_counts(query.affordable_words)}
 
     def _frequencies_of(self, query: Query) -> dict[str, int]:
-        """The number of chunks with each word of the query, by its expression."""
-        words = self._with_counts(query.affordable_words)
+        """The number of chunks with each word of the query, and with each other form, by its
+        expression.
+        """
+        forms = [term_of(form) for form in query.forms]
+        words = self._with_counts([*query.affordable_words, *forms])
         return {match_expression([word]): count for word, count in words}
 
     def _with_counts(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
