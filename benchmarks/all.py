@@ -36,6 +36,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],
     "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
     "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
+    "cut": ["cut.py", "--small"],
     "peers": ["peers.py", "{updates}", "--questions", "4"],
     "heartbeat": ["heartbeat.py", "--small"],
     "real_notes": ["real_notes.py", "--small"],

@@ -159,6 +159,8 @@ _ROWS = (
     Key("limit", int, 10, least=1),
     Key("min_score", float, 0.0, most=1),
     Key("min_confidence", float, 0.0, most=1),
+    # The least share of the best score
+    Key("stop", float, 0.0, most=1),
     # Results per document; null or 0: any number
     Key("per_doc", int, None, optional=True),
     # Query embeddings kept in memory

@@ -34,7 +34,8 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
 def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     """Return what to know of the results, or the most likely reason why there are none."""
     if answer.results:
-        return UNCLEAR if is_unclear(answer.results) else _order(answer)
+        hint = UNCLEAR if is_unclear(answer.results) else _order(answer)
+        return "; ".join(filter(None, [hint, _cut(answer, plan)])) or None
     if not answer.is_empty or plan.has_only_filters:
         return None
     if plan.query.is_blank:
@@ -47,6 +48,12 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     if plan.request.filters:
         return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
     return NOTHING_FOUND
+
+
+def _cut(answer: "Answer", plan: "Plan") -> str | None:
+    if not answer.cut:
+        return None
+    return f"{answer.cut} more below {plan.request.stop:g} of the best score (stop)"
 
 
 def _order(answer: "Answer") -> str | None:

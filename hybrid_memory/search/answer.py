@@ -23,6 +23,7 @@ class Answer:
         self.instead: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
+        self.cut = 0  # results that `stop` left out
         # Why the mode "vector" had no vector to search with; a warning, too.
         self.unanswered: str | None = None
         self.filters: Filters | None = None  # those in force: the request's, and the query's own

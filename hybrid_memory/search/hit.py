@@ -13,7 +13,7 @@ class Hit:
 
     __slots__ = (
         "_score_before_decay", "also", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
-        "document", "has_phrases", "id", "legs", "nearness", "neighbours", "newer",
+        "document", "has_phrases", "id", "lacks_name", "legs", "nearness", "neighbours", "newer",
         "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
         "succession", "terms", "text",
     )  # fmt: skip
@@ -46,6 +46,7 @@ class Hit:
         # Confidence
         self.confidence = 0.0
         self.coverage = 0.0
+        self.lacks_name = False  # a name in the query is not in the chunk
         self.nearness: float | None = None
         self.terms: Sequence[str] = ()  # words of the query that the chunk has
         # Reranking: what its part of the score is made of

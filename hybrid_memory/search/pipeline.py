@@ -67,18 +67,27 @@ CHOOSING: list[Stage] = [
     stages.with_confidence,
     stages.confident_enough,
     stages.limited,
+    stages.near_the_best,
 ]
 STAGES = [*ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
 #   without a reranker: merged, with_phrases, with_evidence, with_asked_dates, scoring_enough, aged,
 #     same_text_once, spread, with_revisions, phrases_first, later_first, about_something,
-#     with_confidence, confident_enough, limited
+#     with_confidence, confident_enough, limited, near_the_best
 #   with one: merged, with_phrases, with_evidence, with_asked_dates, aged, same_text_once, with_revisions,
 #     about_something, with_confidence, confident_enough; the reranker, which gives the first
-#     `rerank_limit` another order; scoring_enough, spread, phrases_first, later_first, limited
+#     `rerank_limit` another order; scoring_enough, spread, phrases_first, later_first, limited,
+#     near_the_best
 FINAL: frozenset[Stage] = frozenset(
-    {stages.scoring_enough, stages.phrases_first, later_first, stages.spread, stages.limited}
+    {
+        stages.scoring_enough,
+        stages.phrases_first,
+        later_first,
+        stages.spread,
+        stages.limited,
+        stages.near_the_best,
+    }
 )
 
 
@@ -210,6 +219,7 @@ class Search:
             results = [{**result, **of_query} for result in results]
         answer = Answer(results, state.warnings)
         answer.operators = state.query.operators
+        answer.cut = state.cut
         if state.substitutes:
             answer.instead = as_written(state.substitutes, state.query.text, results)
         if left_out is not None:

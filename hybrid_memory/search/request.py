@@ -98,6 +98,16 @@ class Request(NamedTuple):
             metavar="C",
         ),
     ] = 0.0
+    stop: Annotated[
+        float,
+        Option(
+            NUMBER,
+            "leave out results with a lower share of the best score (0 to 1)",
+            most=1,
+            setting="stop",
+            metavar="S",
+        ),
+    ] = 0.0
     half_life: Annotated[
         float | None,
         Option(

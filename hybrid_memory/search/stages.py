@@ -26,6 +26,7 @@ NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
 DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
+MOST_WITHOUT_NAME = 0.49  # confidence of a passage that lacks a name of the query: not strong
 FIRST = 10  # results, the ones that people read
 MOST_OF_ONE = 3  # of these, how many hits may be of one document
 LEAST_DECAY = 1e-200  # so that no age makes a score 0
@@ -269,7 +270,8 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     most. Nearness is (cosine - mean) / (1 - mean), where mean is the query's mean cosine with a
     sample of the store: it removes the similarity that a model gives to any two texts. Standard
     deviations above the mean were a worse measure on judged collections, because they grow with the
-    number of subjects in a store.
+    number of subjects in a store. A passage that lacks a name of the query, one about another person
+    or thing, has at most MOST_WITHOUT_NAME.
 
     Coverage is read in batches: `limit` hits first, then twice as many each time, as later stages
     ask for them.
@@ -285,6 +287,8 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
         for hit in batch:
             hit.nearness = hit.legs.nearness.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
+            if hit.lacks_name:
+                hit.confidence = min(hit.confidence, MOST_WITHOUT_NAME)
             yield hit
 
 
@@ -302,6 +306,8 @@ def _cover(batch: list[Hit], state: SearchState) -> None:
         hit.coverage = coverage[hit.id].share
         terms = coverage[hit.id].terms
         hit.terms = [written.get(term.lower(), term) for term in terms]
+        found = {term.lower() for term in terms}
+        hit.lacks_name = any(found.isdisjoint(name) for name in state.query.names)
         if besides is not None and hit.of_date:
             # A passage dated by a day need not name it: count the day as two words that it has
             count = 2 + sum(word in terms for word in besides)
@@ -323,6 +329,19 @@ def confident_enough(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
             state.refused.append(hit)
         else:
             yield hit
+
+
+def near_the_best(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Drop the hits that score less than the share `stop` of the best, and count them: there an
+    answer ends. Their age does not count.
+    """
+    if not state.request.stop:
+        return hits
+    chosen = list(hits)
+    best = max((hit.score_before_decay for hit in chosen), default=0.0)
+    kept = [hit for hit in chosen if hit.score_before_decay >= state.request.stop * best]
+    state.cut = len(chosen) - len(kept)
+    return kept
 
 
 def limited(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:

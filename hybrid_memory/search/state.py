@@ -28,6 +28,7 @@ class SearchState:
         self.after_snapshot: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.cut = 0  # hits that `stop` left out
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier
         # Words of the query that no chunk has, and those that were looked for in their place

@@ -36,12 +36,14 @@ MISSPELT = 2  # a query of at most this many words may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query for the substring search
 # Letters of a word being typed before longer words match
 LEAST_PREFIX = 3
+LEAST_NAME = 3  # letters
 LEAST_WORD = 3  # characters; shorter pieces with a symbol are also searched as substrings
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 NO_OPERATORS: "Operators" = {"filters": [], "without": [], "words": {}}
 
 # The ending of "Gendolf's", at the end of a word or before punctuation
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
+_AROUND_A_WORD = ".,;:!?\"'()[]“”„«»‘’"
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
 
@@ -343,6 +345,35 @@ class Query:
     def _written_name(self) -> str:
         written = self._start.strip().removeprefix("[[").removesuffix("]]")
         return written.removeprefix("./").lstrip("/")
+
+    @cached_property
+    def names(self) -> list[frozenset[str]]:
+        """The words of each name in the query, folded, in lower case: of words in a row that begin
+        with a capital, without the first word of a sentence and abbreviations such as GPU.
+
+        A query in which most words have a capital has no names: they are written as in a title.
+
+        "which bike did Rosa Duval order?" -> [{rosa, duval}]
+        """
+        words = self.words_besides_days
+        if words is None:
+            words = [term.tokens[0] for term in self.words]
+        searched = {word.lower() for word in words}
+        written = self._start.split()
+        rows: list[set[str]] = [set()]
+        is_first = True
+        for text in written:
+            word = _without_possessive(text.strip(_AROUND_A_WORD))
+            has_capital = word[:1].isupper() and not word.isupper() and len(word) >= LEAST_NAME
+            if has_capital and not is_first:
+                rows[-1].add(fold(word).lower())
+            else:
+                rows.append(set())
+            is_first = text[-1] in ".!?:"
+        names = [frozenset(row & searched) for row in rows]
+        if 2 * sum(map(len, rows)) > len(written):
+            return []
+        return [name for name in names if name]
 
     @cached_property
     def is_identifier(self) -> bool:

@@ -178,7 +178,7 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
         )
         assert schema["properties"]["tag"]["type"] == "array"
         assert schema["properties"]["per_doc"]["type"] == "integer"
-        assert schema["properties"]["budget"]["default"] == 4000
+        assert schema["properties"]["budget"]["default"] == 6000
 
     with_client(environ, play)
 
@@ -497,7 +497,7 @@ def test_most_of_a_reply_is_passages(environ: dict[str, str], tmp_path: Path) ->
     command_line(environ, "ingest", "--path", str(notes))
 
     async def play(client: Client) -> None:
-        for arguments, most in (({}, 4000), ({"budget": 1000}, 1000)):
+        for arguments, most in (({"budget": 4000}, 4000), ({"budget": 1000}, 1000)):
             told = await client.call_tool("memory_search", {"query": "gpu password"} | arguments)
             text = told.content[0].text
             passages = [
@@ -513,6 +513,27 @@ def test_most_of_a_reply_is_passages(environ: dict[str, str], tmp_path: Path) ->
         )
 
     with_server_processes(environ, play)
+
+
+def test_an_answer_ends_where_relevance_ends_unless_a_budget_is_to_be_filled(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("The heron of the harbour nests in the old crane.")
+    for number in range(5):
+        (notes / f"{number}.md").write_text(f"Harbour fees of year {number}.")
+    command_line(environ, "ingest", "--path", str(notes))
+
+    async def play(client: Client) -> None:
+        query = "where does the heron nest in the harbour?"
+        told = await ask(client, "memory_search", query=query)
+        assert citations(told) == ["notes/a.md#L1-L1"]
+        assert "[5 more below 0.25 of the best score (stop)]" in told
+        for arguments in ({"stop": 0}, {"budget": 6000}):
+            assert len(citations(await ask(client, "memory_search", query=query, **arguments))) == 6
+
+    with_client(environ, play)
 
 
 def test_a_document_has_as_many_passages_as_asked_for(
@@ -560,7 +581,7 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
                 ("--since", "2026-01", "--until", "2026-01-31"),
             ),
         ):
-            asked = {"query": "server or Raspberry", "floor": 0} | arguments
+            asked = {"query": "server or Raspberry", "floor": 0, "stop": 0} | arguments
             found = await ask(client, "memory_search", **asked)
             hits = command_line(environ, "search", "server or Raspberry", *options)
             assert citations(found) == [hit["citation"] for hit in hits] != [], options

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...errors import QueryError, suggestion
 from ...options import COUNT, MCP, MOST, PAIR, SWITCH, TEXT, Option, on_surface
 from ...search.request import OPTIONS
-from ...search.result import AGENT_BUDGET, FLOOR
+from ...search.result import AGENT_BUDGET, AGENT_STOP, FLOOR
 from ...storage.filters import FILTERS
 
 MOST_CHARACTERS = 100_000
@@ -69,7 +69,8 @@ def schema_of(argument: "Option | Json") -> Json:
     return schema | {"description": argument.about}
 
 
-DEFAULTS = {"budget": AGENT_BUDGET, "floor": FLOOR}  # the settings give all other defaults
+# The settings give all other defaults
+DEFAULTS = {"budget": AGENT_BUDGET, "floor": FLOOR, "stop": AGENT_STOP}
 OF_FILTERS = {option.name: option for option in FILTERS.values()}
 OTHER_NAMES = {  # former names and aliases, which are still accepted
     other: option.name

@@ -26,7 +26,7 @@ from ...errors import (
 from ...search.answer import Answer as SearchAnswer
 from ...search.answer import operator_lines, too_small
 from ...search.request import filters_of, request_of
-from ...search.result import AGENT_BUDGET, FLOOR
+from ...search.result import AGENT_BUDGET, AGENT_STOP, FLOOR
 from ...storage.filter_values import collections
 from ...storage.filters import FILTERS
 from ...store import HybridStore
@@ -107,8 +107,6 @@ class Tools:
         self._create_store = create_store
         self._place = place
         self._settings = settings
-        # A configured minimum confidence of results replaces the floor
-        self._floor = 0.0 if "min_confidence" in settings.chosen else FLOOR
         self._tools = {name: tool for name, tool in TOOLS.items() if self._is_offered(name, tool)}
         self.instructions = mcp_instructions(writes_notes="memory_note" in self._tools)
         self.definitions = [tool.definition(name) for name, tool in self._tools.items()]
@@ -198,9 +196,7 @@ class Tools:
         if not query.strip():
             raise QueryError("query: is empty; memory_list names the documents")
         given = {name: arguments[name] for name in (*OF_SEARCH, *OF_FILTERS)}
-        given["budget"] = arguments["budget"] or AGENT_BUDGET
-        if arguments["floor"] is None:
-            given["floor"] = self._floor
+        given |= self._usual_bounds(arguments)
         request = request_of(
             given,
             self._settings,
@@ -218,6 +214,22 @@ class Tools:
                 refreshed = not self._bounds.read_only
                 answer = search(store, query, request, refreshed=refreshed)
         return passages(answer)
+
+    def _usual_bounds(self, arguments: Json) -> Json:
+        """The bounds of a search that the call does not give. A budget that it gives is filled, so
+        that no evidence is lost.
+        """
+        usual: Json = {}
+        if arguments["floor"] is None:
+            # A configured minimum confidence of results replaces the floor
+            usual["floor"] = 0.0 if "min_confidence" in self._settings.chosen else FLOOR
+        if arguments["budget"] is None:
+            usual["budget"] = AGENT_BUDGET
+            if arguments["limit"] is None:
+                usual["limit"] = self._settings["limit"]
+            if arguments["stop"] is None and "stop" not in self._settings.chosen:
+                usual["stop"] = AGENT_STOP
+        return usual
 
     def memory_get(self, arguments: Json) -> str:
         target = arguments["target"]

@@ -40,6 +40,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "min_score": (0.5, QUERY),
     "min_confidence": (0.4, QUERY),
     "floor": (0.9, "heron bread crane rack zebra"),
+    "stop": (0.9, QUERY),
     "half_life": (3, QUERY),
     "today": ("2026-01-06", "what happened yesterday with heron?"),
     "budget": (400, QUERY),
