@@ -18,6 +18,7 @@ from fnmatch import translate
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
+from ..text.characters import marked_encoding
 from ..text.equality import spelled
 from .workspaces import Workspace, session_folder
 
@@ -183,7 +184,7 @@ def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False)
                 break
         else:
             raise BadFileError("changed while it was read; the next ingest reads it", "changing")
-    if not binary and b"\0" in data[:SNIFF]:
+    if not binary and b"\0" in data[:SNIFF] and not marked_encoding(data):
         raise BadFileError("binary: it contains NUL bytes", "encoding")
     return FileBytes(data, after.st_mtime, after.st_size)
 

@@ -10,7 +10,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from ..text.characters import Lines, digest, storable, with_plain_newlines
+from ..text.characters import (
+    Lines,
+    digest,
+    marked_encoding,
+    storable,
+    text_of_bytes,
+    with_plain_newlines,
+)
 from ..text.dates import DATE_KEYS, document_date
 from .chunker import MARKDOWN, Chunk, Syntax, chunks_of, length_of
 from .files import BadFileError, FileBytes, read
@@ -120,9 +127,10 @@ class MarkdownReading:
     def warnings(self) -> list[tuple[str, str]]:
         warnings = []
         try:
-            self._data.decode()
+            text_of_bytes(self._data, "strict")
         except UnicodeDecodeError as error:
-            reason = f"not UTF-8 at byte {error.start}: read with replacement characters"
+            name = "UTF-16" if marked_encoding(self._data) else "UTF-8"
+            reason = f"not {name} at byte {error.start}: read with replacement characters"
             warnings.append((reason, "encoding"))
         return warnings + [(problem, "front matter") for problem in self._text.warnings]
 
@@ -146,7 +154,7 @@ class MarkdownReading:
     @property
     def _text(self) -> Parsed:
         if self._parsed is None:
-            text = self._data.decode(errors="replace")
+            text = text_of_bytes(self._data)
             self._parsed = self._format.parsed(text, self._given)
         return self._parsed
 
@@ -188,7 +196,7 @@ class Markdown:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) > max_bytes:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
-        return Lines(data.decode(errors="replace")), digest(data)
+        return Lines(text_of_bytes(data)), digest(data)
 
     def joined(self, lines: Sequence[str]) -> str:
         return "\n".join(lines)

@@ -30,7 +30,7 @@ class StoredDocument(NamedTuple):
     chunking: str
 
 
-READERS = 1  # raise this when a reader learns to read files that it refused before
+READERS = 2  # raise this when a reader learns to read files that it refused before
 
 
 class Refusal(NamedTuple):

@@ -63,6 +63,23 @@ def storable_name(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+
+def marked_encoding(data: bytes) -> str | None:
+    """The encoding that a byte order mark of UTF-16 declares; None without such a mark."""
+    return BYTE_ORDER_MARKS.get(data[:2])
+
+
+def text_of_bytes(data: bytes, errors: str = "replace") -> str:
+    """Decode UTF-16 with a byte order mark, and anything else as UTF-8. The mark is left out.
+
+    Raises UnicodeDecodeError if `errors` is "strict".
+    """
+    encoding = marked_encoding(data)
+    return data[2:].decode(encoding, errors) if encoding else data.decode("utf-8", errors)
+
+
 def with_plain_newlines(text: str) -> str:
     """Remove a byte order mark, and end every line with a line feed. The number of lines stays the
     same.

@@ -81,6 +81,8 @@ def test_a_page_is_its_headings_lists_tables_code_and_links() -> None:
         ("<p>naïve".encode("cp1252"), "naïve\n"),
         ("<meta charset='koi8-r'><p>чай".encode("koi8-r"), "чай\n"),
         (b"<meta charset='zlib'><p>tea", "tea\n"),
+        ("<meta charset='utf-16'><p>té".encode(), "té\n"),
+        (b"<meta charset='UTF-16LE'><p>tea1", "tea1\n"),
         ("\ufeff<p>tea".encode("utf-16-le"), "tea\n"),
         (b"<script><p>x", "\n"),
         (b"<a href='#x'>a</a> <a href='javascript:b()'>b</a> <a>c</a> <a href='d'>d", "a b c d\n"),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
+from hybrid_memory.browse.passage import read
 from hybrid_memory.documents import markdown
 from hybrid_memory.sync import plan
 from hybrid_memory.sync.ingest import Ingest, Progress, Report
@@ -839,3 +840,18 @@ def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(
             )
         assert store.storage.checks.vectors(thorough=True) == []
         assert ingest(store, folder, incremental=True).files == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_with_a_byte_order_mark_is_read(
+    store: HybridStore, notes: Notes, encoding: str
+) -> None:
+    text = "\ufeff---\ntags: [ops]\n---\n# Serveur été\r\nThe host is orion.\n"
+    folder = notes({"a.md": text.encode(encoding)})
+    report = Ingest(store).run([str(folder)])
+    assert (report.errors, report.warnings) == ([], [])
+    (result,) = store.search("orion", tags=["ops"])
+    assert (result["heading_path"], result["citation"]) == ("Serveur été", "memory/a.md#L4-L5")
+    assert read(store, "a.md#Serveur été")["text"] == "# Serveur été\nThe host is orion."
+    notes({"a.md": text.encode(encoding)[:-1]})
+    assert [warning["reason"][:10] for warning in Ingest(store).update().warnings] == ["not UTF-16"]

@@ -3,12 +3,12 @@
 The elements are those of the HTML standard. Scripts, styles and navigation are left out.
 """
 
-import codecs
 import re
 from html.parser import HTMLParser
 from typing import Any
 
 from ...documents.document import Extract
+from ...text.characters import marked_encoding, text_of_bytes
 from .blocks import (
     DEEPEST_LIST,
     END_OF_CODE,
@@ -49,12 +49,15 @@ def extract(data: bytes) -> Extract:
 
 
 def decoded(data: bytes) -> str:
-    """Decode a page by its byte order mark, its declared encoding, or as UTF-8."""
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
+    """Decode a page by its byte order mark, its declared encoding, or as UTF-8.
+
+    A declaration that can be read as ASCII cannot be in UTF-16, so it means UTF-8 (WHATWG Encoding,
+    "prescan a byte stream").
+    """
+    if marked_encoding(data):
+        return text_of_bytes(data)
     declared = ENCODING.search(data[:HEAD].decode("latin-1"))
-    if declared:
+    if declared and not declared[1].lower().startswith("utf-16"):
         try:
             return data.decode(declared[1])
         except (LookupError, ValueError):
