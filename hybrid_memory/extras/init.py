@@ -30,9 +30,9 @@ from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
-from .agents import SessionFolder, session_folders
 from .edits import edit_json
 from .environment import has, program, without_password
+from .hosts import SessionFolder, memory_places, session_folders
 from .json_text import values_of, with_value, without_value
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ FOLDERS = ("memory", "notes")
 OF_AGENTS = (*FILES, "claude.md", "memory", ".claude", ".codex", ".openclaw", ".agents")
 VAULT = ".obsidian"  # a folder that contains this one is a vault
 SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts
+OF_HOST = "memory"  # `Place.kind` of notes that an agent keeps outside the workspace
 NOTES = ("*.md",)
 TRANSCRIPTS = ("*.jsonl",)
 NAMED = 8  # places listed in one line
@@ -52,8 +53,8 @@ WAY_OUT = "`hybrid-memory ingest --path PATH` adds any other"
 
 
 class Place(NamedTuple):
-    """A folder or file that can be ingested; `kind` is vault, folder, file or sessions. `size` is
-    in bytes. With a `workspace`, only sessions that began in it are counted and ingested.
+    """A folder or file that can be ingested; `kind` is vault, folder, file, memory or sessions.
+    `size` is in bytes. With a `workspace`, only sessions that began in it are counted and ingested.
     """
 
     path: str
@@ -87,9 +88,9 @@ class Surroundings(NamedTuple):
 
 
 def workspace(folder: str, home: str) -> Surroundings:
-    """Find the places to ingest in a folder: first notes, then the transcripts of the agents of the
-    user with this home. If an agent keeps the sessions of all workspaces together, only those of
-    this workspace count.
+    """Find the places to ingest in a folder: first notes, then the notes that agents of the user
+    with this home keep elsewhere for this workspace, then their transcripts. If an agent keeps the
+    sessions of all workspaces together, only those of this workspace count.
 
     A vault is one place. In an agent's workspace, only files and folders with the usual names of
     notes count. In a folder that contains vaults, each part with markdown is a place. Any other
@@ -112,8 +113,8 @@ def workspace(folder: str, home: str) -> Surroundings:
             notes = sorted(notes + others)
         else:
             notes = [_folder(top, "folder")]
-    sessions, unknown = _sessions(top, session_folders(home))
-    places = [place for place in notes + sessions if place.files]
+    sessions, unknown = _sessions(top, session_folders(home, workspace=top))
+    places = [place for place in notes + list(_of_hosts(home, top)) + sessions if place.files]
     return Surroundings(places, left_out, unknown)
 
 
@@ -151,6 +152,17 @@ def _file(path: str) -> Place:
     return Place(os.path.realpath(path), "file", (), 1, os.path.getsize(path))
 
 
+def _of_hosts(home: str, top: str) -> Iterator[Place]:
+    """Yield the notes that agents keep for this workspace outside it."""
+    for memory in memory_places(home, top):
+        if os.path.isdir(memory.path):
+            place = _folder(memory.path, OF_HOST)
+        else:
+            place = _file(memory.path)._replace(kind=OF_HOST)
+        if not is_in(place.path, top):
+            yield place._replace(collection=memory.collection)
+
+
 def _sessions(top: str, folders: Iterable[SessionFolder]) -> tuple[list[Place], list[str]]:
     """Return the places of transcripts, and the names of transcripts that do not record where their
     session began.
@@ -179,6 +191,7 @@ KINDS = {
     "vault": "Obsidian vault",
     "folder": "notes",
     "file": "note",
+    OF_HOST: "notes of an agent",
     SESSIONS: "session transcripts, private",
 }
 OF_WORKSPACE = "session transcripts of this workspace, private"

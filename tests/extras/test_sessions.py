@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.agents import session_folders
+from hybrid_memory.extras.hosts import session_folders
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
 

@@ -657,7 +657,7 @@ def test_a_file_in_an_unknown_form_is_warned_of_and_the_known_ones_are_named(
     assert report.warnings == [
         {
             "path": str(path),
-            "reason": "no line has the form of a session transcript of OpenClaw, pi, Claude Code or Codex: nothing was ingested",
+            "reason": "no line has the form of a session transcript of OpenClaw, pi, Claude Code, Codex, Cursor or Gemini CLI: nothing was ingested",
             "kind": "form",
         }
     ]

@@ -3,8 +3,10 @@
 All forms have one JSON object on each line. OpenClaw and pi (docs/session.md of pi's coding-agent)
 write {"type": "message", "message": {"role", "content"}}. Claude Code writes {"type": "user" |
 "assistant", "message": {"content"}}. Codex (codex-rs/protocol) writes {"type": "response_item",
-"payload": {"type": "message", "role", "content"}}, and wrote only the payload until 2025. The
-content is a string or a list of blocks.
+"payload": {"type": "message", "role", "content"}}, and wrote only the payload until 2025. Cursor
+writes {"role", "message": {"content"}}, and Gemini CLI {"id", "type": "user" | "gemini",
+"content"}, again with the same id if a message changes. The content is a string or a list of
+blocks.
 
 Tool calls and their results, thinking, messages of sub-agents, and text that programs added to a
 user's message are left out. Secrets are masked before the text is used for anything else. White
@@ -36,7 +38,7 @@ QUIET = 3600.0  # seconds without a change until a session counts as ended
 NEW_BYTES = 100_000
 NEW_MESSAGES = 50
 
-KNOWN_FORMS = "OpenClaw, pi, Claude Code or Codex"
+KNOWN_FORMS = "OpenClaw, pi, Claude Code, Codex, Cursor or Gemini CLI"
 TITLES = {  # by type of record, the key of the session's title
     "session_info": "name",
     "summary": "summary",
@@ -53,6 +55,7 @@ NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 # Keys of Claude Code's records that are not messages of the user or the assistant
 NOT_SPOKEN = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 ROLES = ("user", "assistant")
+ROLES_OF_GEMINI = {"user": "user", "gemini": "assistant"}
 # Types of records that identify the form of a file without messages
 SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "turn_context")
 
@@ -96,6 +99,7 @@ class Transcript:
 
     def __iter__(self) -> Iterator[Message]:
         day: str | None = None
+        seen: set[str] = set()  # ids of messages of Gemini CLI
         for number, line in enumerate(self._lines(), 1):
             if not line.strip():
                 continue
@@ -110,7 +114,9 @@ class Transcript:
             if role not in ROLES:
                 continue
             text = _text(message)
-            if text:
+            if text and message.get("gemini_id") not in seen:
+                if "gemini_id" in message:
+                    seen.add(message["gemini_id"])
                 day = _date(record, message) or day
                 self.date = self.date or day or ""
                 yield Message(number, str(role).capitalize(), text, self.title, day)
@@ -141,6 +147,8 @@ class Transcript:
         if not self.is_known:
             is_of_session = record.get("type") in SESSION_RECORDS or "sessionId" in record
             self.is_known = is_of_session or title is not None or _message(record) is not None
+        if record.get("kind") == "subagent" and "sessionId" in record:  # Gemini CLI
+            self._is_subagent = True
         if record.get("type") == "session_meta" and self._is_subagent is None:
             self._is_subagent = isinstance(payload, dict) and _is_subagent(payload)
 
@@ -217,8 +225,13 @@ def _message(record: Record) -> Record | None:
             return message
         return None
     message = record.get("message")
+    if kind in ROLES_OF_GEMINI and isinstance(record.get("id"), str) and "content" in record:
+        role = ROLES_OF_GEMINI[str(kind)]
+        return {"role": role, "content": record["content"], "gemini_id": record["id"]}
     if not isinstance(message, dict):
         return None
+    if kind is None and record.get("role") in ROLES:
+        return {**message, "role": record["role"]}
     if kind in ROLES:
         return {**message, "role": kind}
     if kind == "message":
@@ -244,7 +257,7 @@ def _text(message: Record) -> str:
         block["text"].strip()
         for block in blocks
         if isinstance(block, dict)
-        and block.get("type") in TEXTS
+        and block.get("type", TEXTS[0]) in TEXTS
         and isinstance(block.get("text"), str)
     ]
     if message["role"] == "user":
@@ -317,7 +330,7 @@ def _is_json(line: bytes) -> bool:
 # block of JSON below it.
 NAME = (
     "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+"
-    "|user-prompt-submit-hook|active_memory_plugin|relevant-memories"
+    "|user-prompt-submit-hook|active_memory_plugin|relevant-memories|attached_files|timestamp"
 )
 BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # within a line; indentation stays
 OPENING = re.compile(rf"<({NAME})\b")
@@ -358,6 +371,7 @@ CONTEXTS = (
 )
 CONTEXTS_ABOVE = ("# Context from my IDE setup:", "# Files mentioned by the user:")
 REQUEST = "## My request for Codex:"
+QUERY_OF_CURSOR = re.compile(r"\s*<user_query>\n?(.*?)\n?</user_query>\s*", re.DOTALL)
 
 Span = tuple[int, int]
 
@@ -368,6 +382,9 @@ def words_of_user(text: str) -> str:
     if events and TIME_OF_EVENT.search(events[0]):
         text = text[events.end() :].lstrip()
     text = without_wrappers(text)
+    query = QUERY_OF_CURSOR.fullmatch(text)
+    if query:
+        text = query[1]
     if text.lstrip().startswith(PROMPTS):
         return ""
     return text

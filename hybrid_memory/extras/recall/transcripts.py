@@ -13,8 +13,8 @@ from ...documents.files import BadFileError, open_regular
 from ...documents.formats import format_of
 from ...documents.workspaces import SEARCHED_BYTES, session_folder
 from ...storage.source import is_in
-from ..agents import session_folders
 from ..formats import transcripts
+from ..hosts import session_folders
 
 
 class RefusedError(Exception):
