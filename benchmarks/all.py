@@ -37,6 +37,8 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
     "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
     "cut": ["cut.py", "--small"],
+    "precision_mem_bench": ["precision_mem_bench.py", "--small"],
+    "longmemeval": ["longmemeval.py", "--small"],
     "peers": ["peers.py", "{updates}", "--questions", "4"],
     "heartbeat": ["heartbeat.py", "--small"],
     "real_notes": ["real_notes.py", "--small"],
