@@ -1,5 +1,6 @@
 """The package in somebody else's program: the README's example, an installed wheel, its types, and its silence."""
 
+import json
 import re
 import subprocess
 import sys
@@ -163,3 +164,29 @@ def test_config_set_in_a_checkout_changes_no_tracked_file() -> None:
         ["git", "ls-files", "config.json"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert listed.stdout == ""
+
+
+def test_the_script_of_the_plan_is_the_command(environ: dict[str, str], tmp_path: Path) -> None:
+    script = [sys.executable, str(ROOT / "scripts/hybrid_memory_cli.py")]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-01-05.md").write_text("# Pi\n\nThe Pi has the address 10.0.3.7.\n")
+    for words in (
+        ["ingest", "--path", "memory/", "--pattern", "*.md", "--incremental"],
+        ["store", "--doc-id", "ssh", "--text", "SSH listens on port 2222."],
+        ["search", "--query", "Pi address", "--limit", "1", "--mode", "hybrid"],
+        ["stats"],
+        ["reindex"],
+        ["delete", "--doc-id", "ssh"],
+    ):
+        done = subprocess.run(
+            [*script, *words],
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+        answer = json.loads(done.stdout)
+        if words[0] == "search":
+            assert answer[0]["doc_id"] == "memory/2026-01-05.md"
