@@ -197,6 +197,11 @@ FORMATS = {
     ".excalidraw.md": "extras.formats.drawings:NOTE",
 }
 MARKDOWN = "documents.markdown:FORMAT"
+# A file or folder in the top folder of a vault -> the format of the markdown below the top folder
+VAULTS = {
+    "logseq/config.edn": "extras.formats.logseq:FORMAT",
+    "logseq/bak": "extras.formats.logseq:FORMAT",
+}
 
 # The config key `provider` -> the class of the embedder, with the arguments in `embedding.choice`
 PROVIDERS = {

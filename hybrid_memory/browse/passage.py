@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 from ..documents.files import BadFileError, open_regular
-from ..documents.formats import format_of
+from ..documents.formats import format_at, format_of
 from ..documents.parts import lines_of
 from ..errors import QueryError, SourceError, WayOut
 from ..storage.targets import WHOLE, Place, find
@@ -205,7 +205,7 @@ def _range(
     the text means the end.
     """
     if place.part:
-        start, end = lines_of(doc_id, place.part, lines, format_of(path).headings)
+        start, end = lines_of(doc_id, place.part, lines, format_at(path).headings)
         return start, 1, end
     total = len(lines)
     if place.end is not None and place.end < place.start:

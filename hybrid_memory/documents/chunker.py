@@ -136,7 +136,7 @@ def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Ite
         start = body if pending is None else pending
         path = _heading_path(above, title)
         # Headings at the end of the text are added below
-        last = Part(start, body, section.end, section.end, section.heading, path)
+        last = Part(start, body, section.end, section.end, _nearest(above), path)
         pending = None
     end = len(text)
     if last:
@@ -156,6 +156,14 @@ def _sections(text: str, start: int, found: Iterable[Heading]) -> Iterator[Secti
         title = _clipped(heading.title, LONGEST_PATH)
         section = Section(heading.level, title, heading.start, body, len(text))
     yield section
+
+
+def _nearest(above: list[Section]) -> str:
+    """The heading of the innermost section, or around one that only ends another."""
+    lines = [
+        section.heading for section in above if section.heading or section.start < section.body
+    ]
+    return lines[-1] if lines else ""
 
 
 def _heading_path(above: list[Section], title: str) -> str:

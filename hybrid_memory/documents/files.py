@@ -52,10 +52,9 @@ SKIPPED_FOLDERS = {"node_modules", "site-packages"}  # the name of the folder is
 GENERATED_BESIDE = {
     "vendor": ("go.mod", "composer.json", "Gemfile"),
     "target": ("Cargo.toml", "pom.xml"),
-    "dist": ("package.json", "pyproject.toml", "setup.py"),
-    "bak": ("config.edn",),  # Logseq's backups
-    "version-files": ("config.edn",),
+    "dist": ("package.json", "pyproject.toml"),
 }
+LOGSEQ_BACKUPS = ("logseq/bak", "logseq/version-files")
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # in the top folder of a Python environment
 NOTHING = r"(?!)"  # matches no name
 PLACEHOLDER = re.compile(r"\.(.+)\.icloud")  # .note.md.icloud
@@ -413,7 +412,7 @@ def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
 
 def _is_generated(name: str, path: str) -> bool:
     """Whether a folder has the signs of one that a tool made."""
-    if os.path.isfile(os.path.join(path, VIRTUAL_ENVIRONMENT)):
+    if os.path.isfile(os.path.join(path, VIRTUAL_ENVIRONMENT)) or path.endswith(LOGSEQ_BACKUPS):
         return True
     beside = os.path.dirname(path)
     signs = GENERATED_BESIDE.get(name, ())

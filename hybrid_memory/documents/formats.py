@@ -1,13 +1,15 @@
 """Choose the format of a file, and define the interface of formats.
 
-A new format is a module and a row in FORMATS.
+A new format is a module and a row in FORMATS, or in VAULTS for the markdown of a kind of vault.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from ..registry import FORMATS, MARKDOWN, load
+from ..registry import FORMATS, MARKDOWN, VAULTS, load
 from ..text.dates import DATE_KEYS
 from .files import BadFileError
 
@@ -126,6 +128,29 @@ def format_of(name: str) -> Format:
     return chosen
 
 
+def format_at(path: str) -> Format:
+    """The format of a file at this place: for markdown, that of the vault around it."""
+    if own_suffix(path):
+        return format_of(path)
+    chosen: Format = load(vault_format(os.path.dirname(path)))
+    return chosen
+
+
+@lru_cache(4096)
+def vault_format(folder: str) -> str:
+    """The row of VAULTS, or markdown's, for the innermost vault around a folder. An ingest clears the
+    cache.
+    """
+    while True:
+        for sign, row in VAULTS.items():
+            if os.path.exists(os.path.join(folder, sign)):
+                return row
+        above = os.path.dirname(folder)
+        if above == folder:
+            return MARKDOWN
+        folder = above
+
+
 def grows(name: str) -> bool:
     """Whether a file of this name grows at its end.
 
@@ -148,7 +173,7 @@ def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str]
     Reads as much of the file as that takes.
     """
     try:
-        with closing(format_of(path).open(path, max_bytes, follow_symlinks, {})) as reading:
+        with closing(format_at(path).open(path, max_bytes, follow_symlinks, {})) as reading:
             _ = reading.extract
     except BadFileError as error:
         return error.kind, str(error)

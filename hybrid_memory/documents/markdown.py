@@ -140,7 +140,7 @@ class MarkdownReading:
 
     @cached_property
     def links(self) -> "DocumentLinks":
-        return self._text.links
+        return self._format.links(self._text)
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
         return document_date(doc_id, self.metadata, self.links.titles, keys)
@@ -176,6 +176,10 @@ class Markdown:
         own = self.front_matter(text)
         known = {**own.metadata, **metadata}
         return Parsed(with_plain_newlines(text), own.lines, known, own.problems)
+
+    def links(self, parsed: Parsed) -> "DocumentLinks":
+        """The titles, links and tags of a parsed text."""
+        return parsed.links
 
     def headings(self, text: str) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""

@@ -66,7 +66,8 @@ FENCED = re.compile(
 DELIMITER_ROW = re.compile(  # GitHub Flavored Markdown 0.29, 4.10 Tables
     r"\n[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+(?=\n)"
 )
-TABLE_END = re.compile(r"\n(?=[ \t>]*+\n)")
+TABLE_END = re.compile(r"\n(?=[ \t>]*+(?:\n|(?:[-+*]|\d{1,9}[.)])[ \t]))")
+LIST_MARK = re.compile(r"[ \t>]*+(?:[-+*]|\d{1,9}[.)])[ \t]++")
 SPACES = re.compile(r"[ \t]+")
 
 
@@ -134,6 +135,7 @@ def _tables(text: str, start: int, stop: int, code: list[Block]) -> list[Block]:
 def _compact_header(header: str, delimiter: str) -> str:
     """The header and the delimiter row without the spaces that align the columns."""
     columns = delimiter.strip("\n \t>|").count("|") + 1
+    header = LIST_MARK.sub("", header, count=1)
     return f"{SPACES.sub(' ', header.strip())}\n{'|---' * columns}|\n"
 
 

@@ -33,7 +33,7 @@ from ..documents.files import (
     Wanted,
     open_regular,
 )
-from ..documents.formats import format_of, refusal
+from ..documents.formats import format_at, format_of, refusal
 from ..documents.markdown import parse
 from ..errors import NotFoundError, QueryError
 from ..search.answer import operator_lines
@@ -514,7 +514,7 @@ def warnings_of(store: HybridStore, path: str) -> list[tuple[str, str]]:
     max_bytes = store.config["max_file_bytes"]
     with (
         suppress(OSError, BadFileError),
-        closing(format_of(path).open(path, max_bytes, True, {})) as reading,
+        closing(format_at(path).open(path, max_bytes, True, {})) as reading,
     ):
         return reading.warnings
     return []

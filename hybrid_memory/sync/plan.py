@@ -15,7 +15,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from ..documents.files import FoundFile, Walk
-from ..documents.formats import format_of
+from ..documents.formats import format_of, vault_format
 from ..errors import SourceError
 from ..storage.interface import Documents, Sources, Storage
 from ..storage.source import (
@@ -307,6 +307,7 @@ class Rules(NamedTuple):
 
 def list_files(source: Source, documents: Documents, report: Report) -> Listing:
     """Walk a source. A folder that cannot be listed is an error in the report."""
+    vault_format.cache_clear()
     walk = source.walk()
     if source.is_file:
         name = os.path.basename(source.path)
