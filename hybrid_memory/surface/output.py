@@ -49,7 +49,9 @@ _HEADINGS = re.compile(
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
-_CALLOUT = re.compile(r"(?m)^((?:[ \t]*>)+[ \t]*)\[![\w-]{1,40}\][-+]?[ \t]*")
+# The kind of a callout, as in syntax.js of the page
+CALLOUT_KIND = r"\[!([^[\]\n|]{1,60})(?:\|[^\]\n]*)?\]"
+_CALLOUT = re.compile(rf"(?m)^((?:[ \t]*>)+[ \t]*){CALLOUT_KIND}[-+]?[ \t]*")
 # Comments, block names, images, the ! of an embed, and lines that are an HTML tag or a rule
 _UNSEEN = re.compile(
     r"%%[^%]{1,2000}%%|<!--.{0,2000}?-->|[ \t]\^[A-Za-z0-9-]{1,80}$"
@@ -62,7 +64,9 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\s]{0,2000}\)")
 _SOFT_BREAK = re.compile(r"(?<! )[ \t]?\n(?![ \t]*(?:[-+*|]|\d{1,9}[.)])[ \t]|[ \t]*>|[ \t]{2}|\n)")
 _CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 # Not `2 * 3`, `*.md`, `__init__` or `a_b_c`
-_EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3}|==)(?=[^\s*=])([^*=]{1,400}?)(?<=[^\s*=])\1(?![\w*])")
+_EMPHASIS = re.compile(
+    r"(?<![\w*\\])(\*{1,3}|==|~~)(?=[^\s*=~])([^*=]{1,400}?)(?<=[^\s*=~])\1(?![\w*])"
+)
 _UNDERSCORES = re.compile(r"(?<![\w_\\])(_)(?=[^\s_])([^_]{1,400}?)(?<=[^\s_])_(?![\w_])")
 _CODES = re.compile(r"\033(?:\[[\d;]*m|\]8;;[^\033]*\033\\)")  # they take no columns
 _PAGES = re.compile(r" \((pp?\. [\d-]+)\)\Z")
@@ -278,7 +282,7 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
         if is_fixed:
             yield line
         else:
-            yield from _wrapped(line, width)
+            yield from wrapped_line(line, width)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -378,7 +382,8 @@ def _plain(text: str) -> str:
     return printable(text).replace("\n", " ").replace("\t", "    ")
 
 
-def _wrapped(line: str, width: int) -> Iterator[str]:
+def wrapped_line(line: str, width: int) -> Iterator[str]:
+    """Wrap a line, keeping its indentation. The text of a list item stays behind its bullet."""
     bullet = _BULLET.match(line)
     lead = bullet[0] if bullet else line[: len(line) - len(line.lstrip())]
     if len(lead) > min(_DEEPEST, width // 2):

@@ -21,8 +21,10 @@ import pyte
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.picker.app import Found, Worker, with_next
+from hybrid_memory.extras.picker.app import Found, Worker, preview, with_next
 from hybrid_memory.search.answer import Answer
+from hybrid_memory.surface.output import AFTER, BEFORE
+from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.
@@ -497,3 +499,24 @@ def test_keywords_answer_first_and_the_meaning_follows_in_a_pause(
         assert made.has_found.wait(SECONDS)
         made.has_found.clear()
     assert made.begun[1:] == [("kettle", "keyword"), ("kettle", None)]
+
+
+def test_the_preview_keeps_indentation(store: HybridStore, notes: Any) -> None:
+    folder = notes(
+        {"a.md": "# A\n\n- gpu\n  - nested item of many words\n\n```\nif x:\n    y = 1\n```\n"}
+    )
+    Ingest(store).run([str(folder)])
+    (result, *_) = store.search("gpu")
+    rows = [
+        row.replace(BEFORE, "").replace(AFTER, "") for row in preview(store, result, "gpu", 24).rows
+    ]
+    assert rows[2:] == [
+        "- gpu",
+        "  - nested item of many",
+        "    words",
+        "",
+        "```",
+        "if x:",
+        "    y = 1",
+        "```",
+    ]

@@ -565,6 +565,8 @@ def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
         ("```\n*a* `b`\n```\n*c*", "```\n*a* `b`\n```\nc"),
         ("| *a* | `b` |", "| *a* | `b` |"),
         ("char* p, char* q", "char* p, char* q"),
+        ("> [!Firewall Manager|wide]+ ~~Old~~ *name*\n> text", "> Old name\n> text"),
+        ("> [!tip]- a ~~ b ~5~", "> a ~~ b ~5~"),
     ],
 )
 def test_marks_that_only_say_how_a_text_looks_are_no_part_of_an_excerpt(

@@ -40,10 +40,19 @@ from ...search.answer import Answer, as_written, in_place, operator_lines
 from ...storage.bm25 import stems
 from ...storage.filters import Filters
 from ...store import HybridStore
-from ...surface.output import AFTER, BEFORE, by_note, marked, marking_query, titled, titles_of
+from ...surface.output import (
+    AFTER,
+    BEFORE,
+    by_note,
+    marked,
+    marking_query,
+    titled,
+    titles_of,
+    wrapped_line,
+)
 from ...surface.streams import harmless, printable
 from ...text.analyzer import stem
-from ...text.characters import citation, clipped, columns, plural, wrapped
+from ...text.characters import citation, clipped, columns, plural
 from ...text.highlight import Highlighter
 
 # The help line, for a picker that opens notes and for one that prints citations
@@ -240,7 +249,7 @@ def preview(store: HybridStore, result: Result, query: str, width: int) -> Previ
             written = shown[number - start]
         else:
             written = printable(line).replace("\t", "    ")
-        rows += wrapped(written, width) or [""]
+        rows += wrapped_line(written, width)
         if is_of_passage:
             last = len(rows) - 1
     return Preview(result, rows, first, last)

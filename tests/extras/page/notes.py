@@ -116,6 +116,12 @@ See [[parts#The end|the end]], [[#Sums|the sums]], [[facts#^steam]] and ![[rack.
 > [!warning] Mind the gap
 > Text of the warning.
 
+> [!Firewall Manager|wide]
+> Named freely.
+
+- [/] half *done*
+- [-] given up
+
 ==marked **words**== and %%an inline secret%% after it.[^1]
 
 %%

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from hybrid_memory.extras.serve.server import FOLDER
+from hybrid_memory.surface.output import CALLOUT_KIND
+
 Open = Callable[..., Any]
 ATLAS = "?q=ssh&doc=notes/hosts/atlas.md&lines=10-16"
 ENTRY_300 = "?q=zebra+fan&doc=notes/log.md&lines=1203-1205"
@@ -170,7 +173,7 @@ def test_links_between_notes_open_the_note(open_page: Open, words: str) -> None:
 
 def test_broken_link_between_notes_is_text(open_page: Open) -> None:
     page = open_page(ATLAS)
-    page.wait_for_selector(".sheet p:has-text('[[tomorrow]]')")
+    page.wait_for_selector(".sheet .absent:text-is('tomorrow')")
     assert page.locator(".sheet a", has_text="tomorrow").count() == 0
     assert "tomorrow (missing)" in page.locator(".linked").inner_text()
 
@@ -250,7 +253,14 @@ def test_notes_of_obsidian_are_shown_as_obsidian_shows_them(open_page: Open) -> 
     assert sheet.locator("h3, h4").all_inner_texts() == ["Sums", "Deep"]
     assert "secret" not in sheet.inner_text().replace("%%no secret%%", "")
     assert sheet.locator("mark").inner_text() == "marked words"
-    tip, warning = sheet.locator(".callout").all()
+    tip, warning, free = sheet.locator(".callout").all()
+    assert free.inner_text().split("\n") == ["Firewall manager", "", "Named freely."]
+    assert sheet.locator(".task").all_inner_texts() == ["half done", "given up"]
+    boxes = sheet.locator(".task input")
+    assert boxes.evaluate_all("(all) => all.map((box) => [box.indeterminate, box.ariaLabel])") == [
+        [True, "in progress"],
+        [False, "cancelled"],
+    ]
     assert tip.evaluate("(element) => [element.tagName, element.open]") == ["DETAILS", False]
     assert tip.locator("summary").inner_text() == "Folded tip"
     assert warning.inner_text().split("\n") == ["Mind the gap", "", "Text of the warning."]
@@ -399,3 +409,8 @@ def test_search_of_the_browser_finds_what_is_far_below(open_page: Open) -> None:
     page.wait_for_selector(".sheet h3", state="attached")
     assert page.evaluate("() => window.find('Machine 487 started')")
     page.wait_for_function("() => scrollY > 1000")
+
+
+def test_the_page_and_the_terminal_recognize_the_same_callouts() -> None:
+    syntax = (FOLDER / "js/syntax.js").read_text()
+    assert CALLOUT_KIND in syntax.partition("const CALLOUT = ")[2].partition("\n")[0]

@@ -176,13 +176,29 @@ function callout(token, note, blocks, depth) {
   return h("details", { ...about, open: token.fold === "+" }, h("summary", { class: "about" }, said), blocks);
 }
 
+const STATE = /^\[([/-])\][ \t]+(?=\S)/;
+
+/** The box of a task that is in progress, [/], or cancelled, [-]. Its mark is removed from the text. */
+function otherState(token) {
+  const first = token.tokens[0]?.tokens?.[0];
+  const found = first?.type === "text" && STATE.exec(first.text);
+  if (!found) return null;
+  first.text = first.text.slice(found[0].length);
+  const begun = found[1] === "/";
+  const box = h("input", { type: "checkbox", disabled: true, "data-state": begun ? "begun" : "cancelled", "aria-label": begun ? "in progress" : "cancelled" });
+  box.indeterminate = begun;
+  return box;
+}
+
 function listItem({ token, start }, note, depth) {
-  const box = token.task && h("input", { type: "checkbox", disabled: true, checked: token.checked, "aria-label": token.checked ? "done" : "to do" });
+  const box = token.task
+    ? h("input", { type: "checkbox", disabled: true, checked: token.checked, "aria-label": token.checked ? "done" : "to do" })
+    : otherState(token);
   const inside = numbered(token.tokens.filter(({ type }) => type !== "checkbox"), start);
   const tight = ({ token: t, start: line }) =>
     t.type === "text" ? inline(t.tokens ?? [t], note, depth) : blockElement(t, note, line, depth + 1);
   const name = nameIn(token.tokens.find(({ type }) => type === "text")?.tokens);
-  return h("li", { class: token.task ? "task" : null, "data-block": name }, box, inside.flatMap(tight));
+  return h("li", { class: box ? "task" : null, "data-block": name }, box, inside.flatMap(tight));
 }
 
 function table(token, note, depth) {
@@ -237,7 +253,7 @@ function inline(tokens, note, depth) {
 
 /** [[note]], [[note#heading|words]] and [[#heading]]. An embed within a paragraph is a link, unless it is an image. */
 function wikilink(token, note) {
-  const { target, label, embed, raw } = token;
+  const { target, label, embed } = token;
   const [path, part] = parted(target);
   if (embed) {
     const picture = image({ href: target, text: label }, note);
@@ -247,7 +263,7 @@ function wikilink(token, note) {
   if (!path && part) return h("a", { href: "#", "data-jump": part }, said);
   const there = note.route(target);
   if (there) return h("a", { href: there, "data-route": true, class: "note" }, said);
-  return embed ? h("span", { class: "absent", title: "This cannot be shown here." }, said) : raw;
+  return h("span", { class: "absent", title: embed ? "This cannot be shown here." : "No note has this name." }, said);
 }
 
 const plain = (text) => h("p", { class: "plain", dir: "auto" }, text);

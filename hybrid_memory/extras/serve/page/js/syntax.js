@@ -13,7 +13,7 @@ const NAME = /^[ \t]\^([A-Za-z0-9-]{1,60})[ \t]*(?=\n|$)/;
 const NAME_ALONE = /^\^([A-Za-z0-9-]{1,60})[ \t]*(?:\n+|$)/;
 const FORMULA_BLOCK = /^ {0,3}\$\$([^$]{1,10000})\$\$[ \t]*(?:\n+|$)/;
 const FOOTNOTE = /^\[\^([^\]\s]{1,100})\]:[ \t]*([^\n]*(?:\n(?![ \t]*\n|\[\^)[^\n]+)*(?:\n+(?: {2,}|\t)[^\n]+)*)(?:\n+|$)/;
-const CALLOUT = /^ {0,3}> ?\[!([\w-]{1,40})(?:\|[^\]\n]*)?\]([+-]?)[ \t]*([^\n]*)(?:\n|$)((?: {0,3}>[^\n]*(?:\n|$))*)/;
+const CALLOUT = /^ {0,3}> ?\[!([^[\]\n|]{1,60})(?:\|[^\]\n]*)?\]([+-]?)[ \t]*([^\n]*)(?:\n|$)((?: {0,3}>[^\n]*(?:\n|$))*)/;
 
 /** An inline extension of the parser. `begins` finds possible starts; `token` makes the fields of the token from a match. */
 const inline = (name, begins, pattern, token) => ({
@@ -48,7 +48,7 @@ const parser = new Marked({
     block("displayed", FORMULA_BLOCK, ([, text]) => ({ text })),
     block("footnote", FOOTNOTE, function ([, name, text]) { return { name, tokens: this.lexer.blockTokens(shifted(text)) }; }),
     block("callout", CALLOUT, function ([, kind, fold, title, text]) {
-      return { kind: kind.toLowerCase(), fold, title: title ? this.lexer.inlineTokens(title) : null, tokens: this.lexer.blockTokens(unquoted(text)) };
+      return { kind: kind.trim().toLowerCase(), fold, title: title ? this.lexer.inlineTokens(title) : null, tokens: this.lexer.blockTokens(unquoted(text)) };
     }),
   ],
 });
