@@ -201,6 +201,7 @@ MARKDOWN = "documents.markdown:FORMAT"
 VAULTS = {
     "logseq/config.edn": "extras.formats.logseq:FORMAT",
     "logseq/bak": "extras.formats.logseq:FORMAT",
+    "dendron.yml": "extras.formats.dendron:FORMAT",
 }
 
 # The config key `provider` -> the class of the embedder, with the arguments in `embedding.choice`

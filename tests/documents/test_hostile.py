@@ -270,6 +270,8 @@ PATTERNS = {
     "NUMBERED": "fullmatch",
     "HEADING_LINE": "finditer",
     "PLACEHOLDER": "fullmatch",
+    "LABELED": "finditer",
+    "org.ID": "finditer",
     "PROPERTY": "finditer",
     "TECHNICAL": "fullmatch",
     "NOISE": "finditer",

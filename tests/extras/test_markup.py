@@ -106,7 +106,7 @@ def test_keywords_of_org_are_metadata_and_no_text() -> None:
     metadata, chunks = read_text(ORG.replace("\n", "\r\n"), "a.org")
     assert metadata == {
         "title": "The plan of the house", "date": "2026-01-05 Mon", "author": "Ann",
-        "aliases": ["House plan", "hp"], "tags": ["work", "home", "phone"],
+        "aliases": ["House plan", "hp", "id:20260105T1200"], "tags": ["work", "home", "phone"],
     }  # fmt: skip
     text = "\n".join(chunk.text for chunk in chunks)
     assert "Bricks and mortar." in text

@@ -6,14 +6,18 @@ space is always a headline: within blocks, Org writes `,*`.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
+from itertools import islice
 
 from ...documents.chunker import Syntax
 from ...documents.front_matter import MAX_METADATA, FrontMatter
 from ...documents.headings import Heading
-from ...documents.markdown import Markdown
+from ...documents.links import ELSEWHERE, DocumentLinks, Link
+from ...documents.markdown import Markdown, Parsed
 from ...documents.noise import without_runs
 from ...documents.passages import Block
+from ...documents.terms import LONGEST_TARGET
 from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
 
@@ -32,6 +36,8 @@ LINK = re.compile(r"\[\[([^][]+)\](?:\[([^][]*)\])?\]")
 
 KEYWORD = re.compile(r"\n[ \t]*#\+(\w+):[ \t]*([^\n]*)")
 PROPERTY = re.compile(r"\n[ \t]*:([\w-]+):[ \t]+([^\n]*)")
+ID = re.compile(r"\n[ \t]*:ID:[ \t]+(\S{1,200})", re.IGNORECASE)
+MOST_IDS = 1000  # of headlines in one file
 TIMESTAMP = re.compile(r"[<\[](\d{4}-\d\d-\d\d[^>\]\n]*)[>\]]")
 ALIAS = re.compile(r'"([^"]+)"|(\S+)')
 # Keywords for Org's processing and export, unrelated to the subject of the file.
@@ -61,7 +67,7 @@ NOISE = re.compile(
 
 def front_matter(text: str) -> FrontMatter:
     """The keywords and properties above the first headline, by lower-case key. The tags of all
-    headlines count as tags of the file too.
+    headlines count as tags of the file too, and their IDs as aliases, to which links lead.
 
     '#+title: Plan\\n#+filetags: :work:\\n* Call Ann :phone:' -> {"title": "Plan", "tags": ["work",
     "phone"]}, 0 lines
@@ -74,6 +80,7 @@ def front_matter(text: str) -> FrontMatter:
     above = above[:MAX_METADATA]
     metadata: dict[str, Value] = {}
     tags: list[str] = []
+    aliases: list[str] = []
     for keyword in KEYWORD.finditer(above):
         key = keyword[1].lower()
         value = TIMESTAMP.sub(r"\1", keyword[2].strip())
@@ -85,7 +92,10 @@ def front_matter(text: str) -> FrontMatter:
             metadata[key] = value
     for pair in PROPERTY.finditer(above):
         if pair[1].upper() == "ROAM_ALIASES":
-            metadata["aliases"] = [quoted or word for quoted, word in ALIAS.findall(pair[2])]
+            aliases += [quoted or word for quoted, word in ALIAS.findall(pair[2])]
+    aliases += [f"id:{found[1]}" for found in islice(ID.finditer(text), MOST_IDS)]
+    if aliases:
+        metadata["aliases"] = [*aliases]
     for headline in HEADLINE.finditer(text):
         own_tags = TAGS.search(headline[2][-LONGEST:])
         if own_tags:
@@ -168,6 +178,28 @@ def _title(headline: str) -> str:
     return LINK.sub(lambda link: link[2] or link[1], PROGRESS.sub("", title)).strip()
 
 
+def links(text: str) -> Iterator[Link]:
+    """Yield the links to other notes: by ID, by file and by name."""
+    text = "\n" + text
+    line = 0
+    pos = 0
+    code = _code(text, 1, len(text))
+    begins = [block.start for block in code]
+    for link in LINK.finditer(text):
+        number = bisect(begins, link.start())
+        if number and link.start() < code[number - 1].end:
+            continue
+        line += text.count("\n", pos, link.start())
+        pos = link.start()
+        target = link[1].partition("::")[0].strip()
+        if target.startswith("id:"):
+            yield Link(line, target, "wikilink")
+        elif target.startswith(("file:", "./", "../")):
+            yield Link(line, target.removeprefix("file:")[:LONGEST_TARGET], "markdown")
+        elif target and target[0] not in "*#(" and not ELSEWHERE.match(target):
+            yield Link(line, target[:LONGEST_TARGET], "wikilink")
+
+
 class Org(Markdown):
     """Implements `formats.Format`."""
 
@@ -175,6 +207,11 @@ class Org(Markdown):
 
     def front_matter(self, text: str) -> FrontMatter:
         return front_matter(text)
+
+    def links(self, parsed: Parsed) -> DocumentLinks:
+        """As in `Markdown`."""
+        found = tuple(dict.fromkeys(links(parsed.text)))
+        return super().links(parsed)._replace(links=found)
 
 
 FORMAT = Org()

@@ -1,4 +1,4 @@
-"""Graphs of Logseq: outlines, properties, and links by page names."""
+"""Vaults of Logseq, Dendron and org-roam: their outlines, properties, names and links."""
 
 import sqlite3
 from collections.abc import Callable
@@ -113,3 +113,39 @@ def test_days_have_english_endings(day: int, ending: str) -> None:
 )
 def test_the_day_of_a_journal(name: str, pattern: str, day: date | None) -> None:
     assert day_of(name, pattern) == day
+
+
+def test_links_of_dendron_have_the_words_first(store: HybridStore, notes: Notes) -> None:
+    text = "[[Value objects|general.value-object]] [[dendron|dendron://main/db.pg]] [[db.pg]] [[x|gone]]\n"
+    files = {
+        "dendron.yml": "version: 5\n",
+        "notes/db.pg.md": "pg",
+        "notes/general.value-object.md": text,
+    }
+    Ingest(store).run([str(notes(files))])
+    assert [link.target for link in store.storage.links.broken()] == ["gone"]
+    linked = store.storage.links.links_to("memory/notes/general.value-object.md")
+    assert [link.line for link in linked] == [1]
+
+
+def test_links_of_org_roam_lead_to_the_note_with_the_id(store: HybridStore, notes: Notes) -> None:
+    folder = notes(
+        {
+            "nlp.org": ':PROPERTIES:\n:ID: 4a81-Ab\n:ROAM_ALIASES: NLP "natural language"\n:END:\n#+title: Language\n'
+            "* Words\n:PROPERTIES:\n:ID: word-1\n:END:\ntext\n",
+            "a.org": "See [[id:4a81-Ab][NLP]] and [[id:word-1][words]].\n[[file:nlp.org::*Words][file]] [[id:none][x]]\n"
+            "[[https://example.org/a][web]] [[*Words]]\n#+begin_src\n[[id:code]]\n#+end_src\n",
+        }
+    )
+    Ingest(store, patterns=["*.org"]).run([str(folder)])
+    found = {
+        (link.line, link.target): link.doc_id
+        for link in store.storage.links.links_of("memory/a.org")
+    }
+    assert found == {
+        (1, "id:4a81-Ab"): "memory/nlp.org",
+        (1, "id:word-1"): "memory/nlp.org",
+        (2, "nlp.org"): "memory/nlp.org",
+        (2, "id:none"): None,
+    }
+    assert read(store, "natural language")["doc_id"] == "memory/nlp.org"
