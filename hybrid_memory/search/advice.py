@@ -18,7 +18,7 @@ EMPTY_QUERY = "the query is empty; `hybrid-memory list` lists the documents"
 
 
 def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
-    """Add the warnings about filters to an answer, and set its `hint`."""
+    """Add the warnings about filters to an answer, and set its `hint` and `more`."""
     if plan.has_only_filters:
         answer.warnings.append(ONLY_FILTERS)
     filters = plan.request.filters
@@ -29,13 +29,14 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
         if problem:
             answer.warnings.append(problem)
     answer.hint = _hint(answer, plan, storage)
+    if answer.cut:
+        answer.more = f"{answer.cut} more below {plan.request.stop:g} of the best score (stop)"
 
 
 def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     """Return what to know of the results, or the most likely reason why there are none."""
     if answer.results:
-        hint = UNCLEAR if is_unclear(answer.results) else _order(answer)
-        return "; ".join(filter(None, [hint, _cut(answer, plan)])) or None
+        return UNCLEAR if is_unclear(answer.results) else _order(answer)
     if not answer.is_empty or plan.has_only_filters:
         return None
     if plan.query.is_blank:
@@ -48,12 +49,6 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     if plan.request.filters:
         return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
     return NOTHING_FOUND
-
-
-def _cut(answer: "Answer", plan: "Plan") -> str | None:
-    if not answer.cut:
-        return None
-    return f"{answer.cut} more below {plan.request.stop:g} of the best score (stop)"
 
 
 def _order(answer: "Answer") -> str | None:

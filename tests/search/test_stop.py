@@ -46,7 +46,7 @@ def test_the_results_are_those_above_the_share_and_the_others_are_counted(
         hit["doc_id"] for hit in expected if hit not in at_bound
     ]
     assert ended.cut == len(whole) - len(ended.results)
-    assert (f"{ended.cut} more below {stop:g} of the best" in (ended.hint or "")) == (ended.cut > 0)
+    assert (f"{ended.cut} more below {stop:g} of the best" in (ended.more or "")) == (ended.cut > 0)
 
 
 def test_the_command_reports_what_it_leaves_out(run: Run) -> None:

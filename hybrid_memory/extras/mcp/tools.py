@@ -349,6 +349,8 @@ def passages(answer: SearchAnswer) -> str:
     lines = [paper.getvalue().rstrip() or NOTHING, *of_query]
     if answer.instead:
         lines.append(f"[{answer.other_words()}]")
+    if answer.more:
+        lines.append(f"[{answer.more}]")
     return _with_warnings(lines, answer.warnings)
 
 

@@ -141,6 +141,8 @@ SCHEMAS: Mapping[str, Json] = {
             unanswered=TEXT_OR_NULL,
             instead=WORDS,
             hint=TEXT_OR_NULL,
+            cut=COUNT,
+            more=TEXT_OR_NULL,
             operators=OPERATORS,
         ),
         listing=ref("Listing"),  # on request (`marks`), if the query consists of filters only

@@ -165,7 +165,7 @@ def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> Non
     elif hint == NOTHING_FOUND and not store.config["refresh"]:
         hint = f"{hint}; `--refresh` reads recent changes first"
     tell(*warnings)
-    advise(args, *filter(None, [answer.other_words(), hint]))
+    advise(args, *filter(None, [answer.other_words(), hint, answer.more]))
 
 
 def _show(
