@@ -538,12 +538,12 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     left_out_by = None
     if place is None:  # perhaps because of a setting
         everything = usual._replace(
-            limit=DEPTH, explain=True, min_score=0.0, min_confidence=0.0, per_doc=None
+            limit=DEPTH, explain=True, min_score=0.0, min_confidence=0.0, stop=0.0, per_doc=None
         )
         answer = store.answer(query, everything)
         place = _place(answer.results, doc_id)
         if place:
-            left_out_by = _setting_that_excludes(usual, answer.results[place - 1])
+            left_out_by = _setting_that_excludes(usual, answer.results, place)
     elif place > usual.limit:
         left_out_by = "limit"
     results = answer.results
@@ -588,12 +588,16 @@ def _is_passage_of(result: Mapping[str, Any], doc_id: str) -> bool:
     return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
 
 
-def _setting_that_excludes(usual: Request, best: Mapping[str, Any]) -> str:
+def _setting_that_excludes(usual: Request, results: Sequence[Mapping[str, Any]], place: int) -> str:
     """The setting that leaves out the document's best passage."""
+    best = results[place - 1]
+    scores = [result["explain"]["score_before_decay"] for result in results]
     if best["score"] < usual.min_score:
         return "min_score"
     if best["confidence"] < usual.min_confidence:
         return "min_confidence"
+    if scores[place - 1] < usual.stop * max(scores):
+        return "stop"
     return "per_doc"  # its text is also in a document that has better passages
 
 

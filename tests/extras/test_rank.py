@@ -54,6 +54,7 @@ def judged() -> Iterator[HybridStore]:
         ({"per_doc": 1}, 12),
         ({"min_confidence": 0.4}, 12),
         ({"min_score": 0.4}, 12),
+        ({"stop": 0.6}, 12),
         ({"half_life_days": 30.0}, 12),
         ({"limit": 4, "per_doc": 2, "min_confidence": 0.3, "min_score": 0.2}, 12),
     ],
@@ -151,7 +152,8 @@ def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("limit", 1), ("min_score", 1.0), ("min_confidence", 1.0)]
+    ("key", "value"),
+    [("limit", 1), ("min_score", 1.0), ("min_confidence", 1.0), ("stop", 1.0)],
 )
 def test_a_setting_that_leaves_it_out_is_named(full: HybridStore, key: str, value: float) -> None:
     query = "server kettle lamp"

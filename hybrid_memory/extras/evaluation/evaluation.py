@@ -341,7 +341,7 @@ def _without_vector(store: HybridStore, text: str) -> str | None:
 
 def _hits(store: HybridStore, text: str, mode: str) -> list[Result]:
     """Return the results, best first, ignoring limits that the settings may impose on searches."""
-    return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, per_doc=0)
+    return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, stop=0.0, per_doc=0)
 
 
 def _documents(hits: Sequence[Mapping[str, Any]]) -> list[str]:
