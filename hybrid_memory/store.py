@@ -104,7 +104,7 @@ class HybridStore:
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
         # Text about to be ingested: its language decides which embedder a new store begins with
-        self.incoming_text = ""
+        self.incoming_texts: list[str] = []
         self.storage: Storage
         if scheme:
             engine = load(ENGINES[scheme])
@@ -146,7 +146,7 @@ class HybridStore:
         """
         if self._given_embedder is not None:
             return complete(self._given_embedder)
-        return choice.make(self.config, self.storage.embeddings.identity(), self._text_of_notes)
+        return choice.make(self.config, self.storage.embeddings.identity(), self._some_texts)
 
     @cached_property
     def reranker(self) -> "Reranker | None":
@@ -196,16 +196,16 @@ class HybridStore:
             return None
         return choice.ADVICE.get(identity["provider"])
 
-    def _text_of_notes(self) -> str:
-        """The text about to be ingested, or else some text of the newest documents."""
-        if self.incoming_text:
-            return self.incoming_text
+    def _some_texts(self) -> list[str]:
+        """The texts about to be ingested, or else the beginnings of the newest documents."""
+        if self.incoming_texts:
+            return self.incoming_texts
         _, newest = self.storage.catalog.listing(None, SAMPLED)
         texts = []
         for document in newest:
             chunks = self.storage.chunks.at(document["doc_id"], 1, SAMPLED)
-            texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
-        return " ".join(texts)
+            texts.append(" ".join(row.text for row in self.storage.chunks.rows(chunks).values()))
+        return texts
 
     def embed(
         self,
@@ -249,7 +249,7 @@ class HybridStore:
 
         if not doc_id:
             raise ValueError("doc_id is empty")
-        self.incoming_text = text
+        self.incoming_texts = [text]
         document = Document(storable(doc_id), storable(text), metadata or {})
         while True:
             with self.storage.guarded("cannot write"):

@@ -22,7 +22,7 @@ from ..messages import Progress, count_batches
 from ..options import TEXT, Option, fields_given
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
-from ..text.characters import plural
+from ..text.characters import marked_encoding, plural, text_of_bytes
 from . import plan
 from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 GLOBS = Option(TEXT, "names of files", repeated=True)
-SAMPLED_FILES = 20
+SAMPLED_FILES = 100
 SAMPLED_BYTES = 4_000  # of each
 
 
@@ -154,7 +154,7 @@ class Ingest:
         listings = plan.assign_files(listings, storage)
         self._total = sum(len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
-            self._store.incoming_text = sample_text(listings)
+            self._store.incoming_texts = sample_texts(listings)
         processes = closing(Workers(self._workers)) if self._workers > 1 else nullcontext()
         with processes as workers:
             for listing in listings:
@@ -301,19 +301,19 @@ def _either(source: Source) -> str:
     return " or ".join(source.patterns)
 
 
-def sample_text(listings: Iterable[Listing]) -> str:
+def sample_texts(listings: Iterable[Listing]) -> list[str]:
     """The beginnings of some of the files that are text.
 
-    Their language decides on the built-in model of a store without embeddings.
+    Their languages decide on the built-in model of a store without embeddings.
     """
     files = [(file.path, listing.source) for listing in listings for file in listing.files]
     texts = []
     for path, source in files[:: max(1, len(files) // SAMPLED_FILES)][:SAMPLED_FILES]:
         with suppress(OSError, BadFileError), open_regular(path, source.follow_symlinks) as file:
             beginning = file.read(SAMPLED_BYTES)
-            if b"\0" not in beginning:
-                texts.append(beginning.decode("utf-8", "ignore"))
-    return " ".join(texts)
+            if marked_encoding(beginning) or b"\0" not in beginning:
+                texts.append(text_of_bytes(beginning, "ignore"))
+    return texts
 
 
 class Due(NamedTuple):

@@ -124,7 +124,28 @@ def test_the_english_table_is_refused_and_refuses() -> None:
     ],
 )
 def test_the_table_is_chosen_by_script_and_frequent_words(text: str, provider: str) -> None:
-    assert builtin_for(text) == provider
+    assert builtin_for([text]) == provider
+
+
+ENGLISH = "The crane is booked by telephone, and it is on the board in the shed."
+POLISH = "Dźwig jest zamawiany telefonicznie i nie ma go na tablicy, ale to jest w szopie."
+
+
+@pytest.mark.parametrize(
+    ("texts", "provider"),
+    [
+        ([ENGLISH] * 17 + [POLISH] * 3, "builtin"),
+        ([ENGLISH] * 16 + [POLISH] * 4, "builtin-multilingual"),
+        ([ENGLISH * 100] * 8 + [POLISH] * 2, "builtin-multilingual"),
+        (["- GPU: 4x A100"] * 100 + [ENGLISH, POLISH], "builtin-multilingual"),
+        (["备份脚本在 NAS 上运行 with the cron job backup.sh every night"], "builtin"),
+        (["备份脚本在每天晚上三点运行到存储服务器 cron backup.sh"], "builtin-multilingual"),
+    ],
+)
+def test_documents_are_judged_alone_and_a_sixth_of_them_is_enough(
+    texts: list[str], provider: str
+) -> None:
+    assert builtin_for(texts) == provider
 
 
 @pytest.mark.parametrize(
