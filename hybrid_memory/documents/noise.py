@@ -132,6 +132,7 @@ def _piece(piece: str) -> str:
 QUOTE = 0  # instead of an item's width
 DEEPEST = 100  # nested containers; deeper ones are text, so that no line takes long
 
+INDENTATION = re.compile(" *+")
 FENCE_LINE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 HEADING_MARK = re.compile(r"#{1,6}(?: |\Z)")
 BREAK = re.compile(r"(?:(?:- *){3,}+|(?:\* *){3,}+|(?:_ *){3,}+)\Z")
@@ -258,7 +259,9 @@ class _Blanking:
                 self._close(number, matched)
                 self._lines[number] = _without_spans(self._lines[number])
                 return
-            elif (goes_on and UNDERLINE.match(line, start)) or BREAK.match(line, start):
+            elif (goes_on and UNDERLINE.match(line, start)) or (
+                line[start] == line[-1] and BREAK.match(line, start)
+            ):
                 self._close(number, matched)
                 return
             elif item and not (goes_on and _cannot_interrupt(item, line)):
@@ -305,10 +308,9 @@ class _Blanking:
 
 
 def _spaces(line: str, column: int) -> int:
-    end = column
-    while line[end : end + 1] == " ":
-        end += 1
-    return end - column
+    spaces = INDENTATION.match(line, column)
+    assert spaces  # the pattern matches anywhere
+    return spaces.end() - column
 
 
 def _cannot_interrupt(item: re.Match[str], line: str) -> bool:

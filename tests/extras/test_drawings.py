@@ -1,6 +1,7 @@
 """Drawings: notes of Obsidian's Excalidraw plugin, Excalidraw's own files, and canvases."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,20 @@ def test_many_groups_and_nodes_are_each_looked_at_once_per_group() -> None:
     groups = [{"type": "group", "x": n, "y": n, "width": 1, "height": 1} for n in range(300)]
     text = drawings.canvas(json.dumps({"nodes": nodes + groups}).encode()).text
     assert text.count("t") == 300
+
+
+def test_the_time_for_a_canvas_does_not_grow_with_groups_times_texts() -> None:
+    def seconds(count: int) -> float:
+        nodes: list[dict[str, Any]] = [
+            {"type": "text", "x": 9e5, "y": n, "text": f"t{n}"} for n in range(count)
+        ]
+        nodes += [{"type": "group", "x": n, "width": 1, "height": 9} for n in range(count)]
+        data = json.dumps({"nodes": nodes}).encode()
+        begun = time.process_time()
+        drawings.canvas(data)
+        return time.process_time() - begun
+
+    assert seconds(8000) < 9 * min(seconds(2000) for _ in range(3))
 
 
 def test_drawings_have_formats_of_their_own() -> None:

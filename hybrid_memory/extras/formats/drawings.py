@@ -49,6 +49,7 @@ class Drawing(Markdown):
 NOTE = Drawing()
 
 Shape = dict[str, Any]
+MOST_GROUPS = 500  # that texts are compared with; the smallest ones of a canvas
 
 
 def excalidraw(data: bytes) -> Extract:
@@ -78,18 +79,21 @@ def canvas(data: bytes) -> Extract:
     """
     nodes = sorted(_shapes(data, "nodes"), key=_place)
     groups = [node for node in nodes if node.get("type") == "group"]
+    by_size = sorted(groups, key=_area)[:MOST_GROUPS]
+    bounds = [_bounds(group) for group in by_size]
     texts_by_group: dict[int, list[str]] = {id(group): [] for group in groups}
     paragraphs: list[str] = []
     for node in nodes:
         text = _node_text(node)
         if text:
-            around = [group for group in groups if _is_inside(node, group)]
-            smallest = min(around, key=_area, default=None)
-            if smallest is None:
-                below = paragraphs
-            else:
-                below = texts_by_group[id(smallest)]
-            below.append(text)
+            left, top, right, bottom = _bounds(node)
+            x, y = (left + right) / 2, (top + bottom) / 2
+            around = (
+                texts_by_group[id(group)]
+                for group, (x1, y1, x2, y2) in zip(by_size, bounds, strict=True)
+                if x1 <= x <= x2 and y1 <= y <= y2
+            )
+            next(around, paragraphs).append(text)  # the smallest group comes first
     for group in groups:
         label = " ".join(_text(group, "label").split())
         if label:
@@ -151,13 +155,10 @@ def _area(group: Shape) -> float:
     return _number(group, "width") * _number(group, "height")
 
 
-def _is_inside(node: Shape, group: Shape) -> bool:
-    """Whether the center of a node is in a group."""
-    for start, size in (("x", "width"), ("y", "height")):
-        middle = _number(node, start) + _number(node, size) / 2
-        if not 0 <= middle - _number(group, start) <= _number(group, size):
-            return False
-    return True
+def _bounds(node: Shape) -> tuple[float, float, float, float]:
+    """The left, top, right and bottom side of a node."""
+    x, y = _number(node, "x"), _number(node, "y")
+    return x, y, x + _number(node, "width"), y + _number(node, "height")
 
 
 def _without_markdown(text: str) -> str:
