@@ -18,28 +18,14 @@ PLUGIN_SKILLS = [
     ROOT / "plugins" / agent / "skills" / "hybrid-memory" / "SKILL.md"
     for agent in ("claude-code", "codex")
 ]
-PROGRAM = "uv run -q --project {baseDir} hybrid-memory"
-CHANGES = {  # of SKILL.md, for an installed command
-    PROGRAM: "hybrid-memory",
-    "compatibility: Needs uv.": "compatibility: Needs the command hybrid-memory.",
-    "requires-bin: uv": "requires-bin: hybrid-memory",
-    "`{baseDir}/config.json`": "`hybrid-memory config`",
-}
 
 
 def skill(text: str) -> str:
     """Return the text of SKILL.md with the shared text in place."""
     options = " ".join(agent_text.OPTIONS)
     text = re.sub(r'(?<=password" )--.*', options, text)
-    block = f"## For AGENTS.md\n\n```markdown\n{agent_text.paragraph(PROGRAM)}\n```"
+    block = f"## For AGENTS.md\n\n```markdown\n{agent_text.paragraph(agent_text.PROGRAM)}\n```"
     return re.sub(r"## For AGENTS\.md\n\n```markdown\n.*?\n```", lambda _: block, text, flags=re.S)
-
-
-def plugin_skill(text: str) -> str:
-    """Return the text of SKILL.md for an installed command."""
-    for before, after in CHANGES.items():
-        text = text.replace(before, after)
-    return text
 
 
 def openclaw(text: str) -> str:
@@ -57,7 +43,7 @@ def texts() -> dict[Path, str]:
     whole_skill = skill(SKILL.read_text("utf-8"))
     return {
         SKILL: whole_skill,
-        **dict.fromkeys(PLUGIN_SKILLS, plugin_skill(whole_skill)),
+        **dict.fromkeys(PLUGIN_SKILLS, agent_text.skill_for(whole_skill)),
         OPENCLAW: openclaw(OPENCLAW.read_text("utf-8")),
     }
 

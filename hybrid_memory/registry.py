@@ -156,6 +156,18 @@ COMMANDS = {
         "extras.recall.command:run_recall",
         "Print passages relevant to a prompt, for the hooks of agents.",
     ),
+    "connect": Command(
+        "agents",
+        "extras.connect:connect_options",
+        "extras.connect:run_connect",
+        "Connect this memory to agents such as Claude Code: hooks, MCP tools and skill.",
+    ),
+    "disconnect": Command(
+        "agents",
+        "extras.connect:disconnect_options",
+        "extras.connect:run_disconnect",
+        "Undo `connect`.",
+    ),
     "mcp": Command(
         "agents",
         "extras.mcp.command:mcp_options",

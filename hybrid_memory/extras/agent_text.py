@@ -41,3 +41,19 @@ def mcp_instructions(*, writes_notes: bool) -> str:
     if writes_notes:
         sentences.append(f"{BEFORE_COMPACTION} today's note with memory_note.")
     return " ".join(sentences)
+
+
+PROGRAM = "uv run -q --project {baseDir} hybrid-memory"  # in SKILL.md
+
+
+def skill_for(text: str, program: str = "hybrid-memory") -> str:
+    """The text of SKILL.md for an installed program, which these words start."""
+    changes = {
+        PROGRAM: program,
+        "compatibility: Needs uv.": "compatibility: Needs the command hybrid-memory.",
+        "requires-bin: uv": "requires-bin: hybrid-memory",
+        "`{baseDir}/config.json`": "`hybrid-memory config`",
+    }
+    for before, after in changes.items():
+        text = text.replace(before, after)
+    return text

@@ -25,6 +25,9 @@ from ..surface.streams import advise_model, harmless, print_answer
 from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
 from .audit import audit, show
+from .connect import is_connected
+from .hosts import HOSTS
+from .recall.runs import summary
 from .recall.state import refusals
 from .why import (
     NEW,
@@ -456,6 +459,16 @@ def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
     yield _summary("permissions", "only the owner can access the database", problems, way_out)
 
 
+def _hosts(store: HybridStore) -> Iterator[Diagnosis]:
+    """Report when the hook of each agent last ran, and connected agents whose hook never did."""
+    for host in HOSTS.values():
+        runs = summary(host.name)
+        if runs["last"] is not None:
+            yield _ok("hooks", f"{host.title}: {runs['text']}")
+        elif host.files and host.events and is_connected(host):
+            yield _ok("hooks", f"{host.title}: connected, but {runs['text']}", host.trust)
+
+
 def _hooks(store: HybridStore) -> Iterator[Diagnosis]:
     """Name the refused files that hooks tried to ingest as transcripts."""
     refused = refusals(store.path)[::-1]
@@ -470,7 +483,9 @@ def _hooks(store: HybridStore) -> Iterator[Diagnosis]:
         text = (
             f"refused {count} that hooks named as transcripts in the last week: {', '.join(files)}"
         )
-        yield _ok("hooks", text, "`hybrid-memory ingest --path FILE` ingests a file that you trust")
+        yield _ok(
+            "refused", text, "`hybrid-memory ingest --path FILE` ingests a file that you trust"
+        )
 
 
 def _summary(check: str, ok: str, problems: list[str], way_out: str) -> Diagnosis:
@@ -502,7 +517,8 @@ CHECKS: dict[str, Check] = {
     "only here": _only_here,
     "front matter": _front_matter,
     "permissions": _permissions,
-    "hooks": _hooks,
+    "hooks": _hosts,
+    "refused transcripts": _hooks,
 }
 THOROUGH: dict[str, Check] = {
     **CHECKS,

@@ -21,20 +21,35 @@ START = "start"  # a line about new notes
 END = "end"  # nothing; the transcript is ingested
 
 
-class Folder(NamedTuple):
-    """A folder relative to the home. `variables` maps environment variables that move it to a path
-    below their value.
+class HomePath(NamedTuple):
+    """A path below the home. `variables` maps environment variables that move it to a path below
+    their value.
     """
 
     path: str
     variables: Mapping[str, str] = {}
 
     def of(self, home: str, environ: Mapping[str, str]) -> str:
-        """The path of the folder, for a user's home and environment."""
+        """The absolute path, for a user's home and environment."""
         for variable, below in self.variables.items():
             if environ.get(variable):
                 return os.path.join(os.path.expanduser(environ[variable]), below)
         return os.path.join(home, self.path)
+
+
+class Files(NamedTuple):
+    """The files of a host's settings, for the user and for one workspace: those below `folder` of
+    the host, and those below the folder `project` of the workspace. "" if there is none.
+
+    `servers` has the MCP servers, under the keys `servers_key`.
+    """
+
+    project: str
+    hooks: str
+    servers: HomePath
+    servers_of_project: str  # relative to the workspace
+    servers_key: str
+    skills: str = "skills"
 
 
 class Host(NamedTuple):
@@ -49,13 +64,14 @@ class Host(NamedTuple):
 
     name: str
     title: str
-    folder: Folder
+    folder: HomePath
     events: Mapping[str, str] = {}  # event of a hook -> PROMPT, START or END
     memories: tuple[str, ...] = ()
     sessions: str = ""
-    sessions_below: Folder | None = None
+    sessions_below: HomePath | None = None
     projects: Callable[[str, str], list[str]] = lambda folder, workspace: []
     memory_key: tuple[str, str] | None = None  # file of settings, key
+    files: Files | None = None  # None: `connect` cannot write its settings
     trust: str = ""  # what the user must do before the host runs the hooks
 
 
@@ -100,7 +116,7 @@ def _gemini_projects(folder: str, workspace: str) -> list[str]:
 CLAUDE = Host(
     name="claude",
     title="Claude Code",
-    folder=Folder(".claude", {"CLAUDE_CONFIG_DIR": ""}),
+    folder=HomePath(".claude", {"CLAUDE_CONFIG_DIR": ""}),
     events={
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,
@@ -112,14 +128,28 @@ CLAUDE = Host(
     sessions="projects",
     projects=_claude_projects,
     memory_key=("settings.json", "autoMemoryDirectory"),
+    files=Files(
+        project=".claude",
+        hooks="settings.json",
+        servers=HomePath(".claude.json", {"CLAUDE_CONFIG_DIR": ".claude.json"}),
+        servers_of_project=".mcp.json",
+        servers_key="mcpServers",
+    ),
 )
 CODEX = Host(
     name="codex",
     title="Codex",
-    folder=Folder(".codex", {"CODEX_HOME": ""}),
+    folder=HomePath(".codex", {"CODEX_HOME": ""}),
     events={"SessionStart": START, "UserPromptSubmit": PROMPT, "PreCompact": END, "Stop": END},
     memories=("memories",),
     sessions="sessions",
+    files=Files(
+        project=".codex",
+        hooks="hooks.json",
+        servers=HomePath(".codex/config.toml", {"CODEX_HOME": "config.toml"}),
+        servers_of_project=".codex/config.toml",
+        servers_key="mcp_servers",
+    ),
     trust=(
         "Codex runs the hooks only after you trust them (/hooks), asks again if their text changes, "
         "and skips them in `codex exec`"
@@ -128,14 +158,30 @@ CODEX = Host(
 OPENCLAW = Host(
     name="openclaw",
     title="OpenClaw",
-    folder=Folder(".openclaw", {"OPENCLAW_STATE_DIR": "", "OPENCLAW_HOME": ".openclaw"}),
+    folder=HomePath(".openclaw", {"OPENCLAW_STATE_DIR": "", "OPENCLAW_HOME": ".openclaw"}),
     events={"before_prompt_build": PROMPT},
     sessions="agents/*/sessions",
+    files=Files(
+        project="",
+        hooks="",
+        servers=HomePath(
+            ".openclaw/openclaw.json",
+            {
+                "OPENCLAW_CONFIG_PATH": "",
+                "OPENCLAW_STATE_DIR": "openclaw.json",
+                "OPENCLAW_HOME": ".openclaw/openclaw.json",
+            },
+        ),
+        servers_of_project="",
+        servers_key="plugins",
+        skills="",
+    ),
+    trust="restart the gateway: `openclaw gateway restart`",
 )
 CURSOR = Host(
     name="cursor",
     title="Cursor",
-    folder=Folder(".cursor"),
+    folder=HomePath(".cursor"),
     events={
         "sessionStart": START,
         "beforeSubmitPrompt": PROMPT,
@@ -145,11 +191,18 @@ CURSOR = Host(
     },
     sessions="projects/{project}/agent-transcripts",
     projects=_cursor_projects,
+    files=Files(
+        project=".cursor",
+        hooks="hooks.json",
+        servers=HomePath(".cursor/mcp.json"),
+        servers_of_project=".cursor/mcp.json",
+        servers_key="mcpServers",
+    ),
 )
 GEMINI = Host(
     name="gemini",
     title="Gemini CLI",
-    folder=Folder(".gemini", {"GEMINI_CLI_HOME": ".gemini"}),
+    folder=HomePath(".gemini", {"GEMINI_CLI_HOME": ".gemini"}),
     events={
         "SessionStart": START,
         "BeforeAgent": PROMPT,
@@ -160,22 +213,38 @@ GEMINI = Host(
     memories=("tmp/{project}/memory", "GEMINI.md"),
     sessions="tmp/{project}/chats",
     projects=_gemini_projects,
+    files=Files(
+        project=".gemini",
+        hooks="settings.json",
+        servers=HomePath(".gemini/settings.json", {"GEMINI_CLI_HOME": ".gemini/settings.json"}),
+        servers_of_project=".gemini/settings.json",
+        servers_key="mcpServers",
+    ),
     trust="Gemini CLI shows new hooks once, and runs those of a project only in a trusted folder",
 )
 OPENCODE = Host(
     name="opencode",
     title="opencode",
-    folder=Folder(".config/opencode", {"XDG_CONFIG_HOME": "opencode"}),
+    folder=HomePath(".config/opencode", {"XDG_CONFIG_HOME": "opencode"}),
     events={"chat.message": PROMPT, "session.idle": END, "experimental.session.compacting": END},
     sessions="opencode",  # written by our plugin; opencode itself has a database
-    sessions_below=Folder(
+    sessions_below=HomePath(
         ".local/state/hybrid-memory/transcripts", {"XDG_STATE_HOME": "hybrid-memory/transcripts"}
+    ),
+    files=Files(
+        project=".opencode",
+        hooks="plugins/hybrid-memory.js",
+        servers=HomePath(
+            ".config/opencode/opencode.json", {"XDG_CONFIG_HOME": "opencode/opencode.json"}
+        ),
+        servers_of_project="opencode.json",
+        servers_key="mcp",
     ),
 )
 PI = Host(
     name="pi",
     title="pi",
-    folder=Folder(".pi/agent", {"PI_CODING_AGENT_DIR": ""}),
+    folder=HomePath(".pi/agent", {"PI_CODING_AGENT_DIR": ""}),
     sessions="sessions",
 )
 HOSTS = {host.name: host for host in (CLAUDE, CODEX, OPENCLAW, CURSOR, GEMINI, OPENCODE, PI)}

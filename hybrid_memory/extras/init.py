@@ -2,15 +2,11 @@
 
 It finds an agent's notes, vaults, folders of notes, and the session transcripts of agents. Other
 places with markdown are reported as left out, with the reason.
-
-It also adds the prompt hook to the project settings of Claude Code, .claude/settings.json, and
-removes it. All other settings there are preserved.
 """
 
-import json
 import os
 import sys
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from shlex import join
@@ -30,10 +26,8 @@ from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
-from .edits import edit_json
 from .environment import has, program, without_password
 from .hosts import SessionFolder, memory_places, session_folders
-from .json_text import values_of, with_value, without_value
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -186,7 +180,6 @@ def _folder(path: str, kind: str) -> Place:
     return Place(path, kind, NOTES, len(sizes), sum(sizes))
 
 
-HOOK_QUESTION = "Let Claude Code recall notes on every prompt in this folder?"
 KINDS = {
     "vault": "Obsidian vault",
     "folder": "notes",
@@ -213,18 +206,10 @@ def init_options(parser: Parser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print JSON without asking, even on a terminal"
     )
-    parser.add_argument(
-        "--hook",
-        action=BooleanOptionalAction,
-        help="let Claude Code recall notes on every prompt in this folder; --no-hook undoes this",
-    )
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
 def run_init(args: Namespace) -> int:
-    if args.hook is False:
-        print_answer(args, {"hook": remove_hook(args.dir)})
-        return 0
     args.workspace = args.dir
     settings = _with_separate_memory(args, arguments.settings(args))
     places, left_out, unknown = workspace(args.dir, os.path.expanduser("~"))
@@ -254,10 +239,6 @@ def run_init(args: Namespace) -> int:
     }
     if len(skipped) < len(places):
         answer |= _next_commands(args, settings)
-        is_offered = is_asking and chosen and os.path.isdir(os.path.join(args.dir, ".claude"))
-        if args.hook or (is_offered and _confirm(HOOK_QUESTION, False)):
-            command = [*program(), *_chosen_options(args, settings)]
-            answer["hook"] = write_hook(args.dir, command)
     is_for_agent = _has_agent(real_path(args.dir), places)
     print_answer(
         args,
@@ -398,7 +379,7 @@ def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
         if has("serve"):
             commands.append(f"{short} serve --open   # the same in the browser")
     return {
-        "next": [*commands, f"{short} list --limit 10", f"{short} doctor"],
+        "next": [*commands, f"{short} list --limit 10", f"{short} doctor", f"{short} connect"],
         "agents_md": paragraph(short),
         "crontab": cron.replace("%", r"\%"),  # cron turns a bare % into a line break
     }
@@ -488,9 +469,6 @@ def _next_steps(answer: dict[str, Any], is_for_agent: bool) -> str:
     if is_for_agent:
         parts["For AGENTS.md"] = answer["agents_md"]
     parts["For `crontab -e`"] = answer["crontab"]
-    if "hook" in answer:
-        written = json.dumps(answer["hook"]["written"], indent=2, ensure_ascii=False)
-        parts[f"Written to {harmless(_abbreviated(answer['hook']['path']))}"] = written
     return "".join(
         f"\n{title}:\n\n{indent(printable(text), '  ')}\n" for title, text in parts.items()
     )
@@ -530,62 +508,3 @@ def _abbreviated(path: str) -> str:
     if path.startswith(home):
         return "~/" + path.removeprefix(home)
     return path
-
-
-FILE = os.path.join(".claude", "settings.json")
-EVENT = "UserPromptSubmit"
-END = " recall 2>/dev/null || true"  # a non-zero exit status would block the prompt
-SECONDS = 5
-
-
-def write_hook(folder: str, command: list[str]) -> dict[str, Any]:
-    """Add the hook to the settings of a project, replacing an earlier one.
-
-    `command` starts the program, as a list of words. Return the `path` of the settings and the part
-    that was `written`. Raises HybridMemoryError for settings that cannot be read or written, or
-    whose hooks have another shape.
-    """
-    path = os.path.join(os.path.abspath(folder), FILE)
-    entry = {"hooks": [{"type": "command", "command": join(command) + END, "timeout": SECONDS}]}
-
-    def with_hook(text: str, values: dict[str, Any]) -> str:
-        text = _without_hook(text, values)
-        number = len(values_of(text).get("hooks", {}).get(EVENT, []))
-        return with_value(text, ("hooks", EVENT, number), entry)
-
-    edit_json(path, with_hook)
-    return {"path": path, "written": {"hooks": {EVENT: [entry]}}}
-
-
-def remove_hook(folder: str) -> dict[str, Any]:
-    """Remove the hook from the settings of a project. Return the `path` of the settings, and
-    whether the hook was there and `removed`. Raises as `write_hook`.
-    """
-    path = os.path.join(os.path.abspath(folder), FILE)
-    return {"path": path, "removed": edit_json(path, _without_hook)}
-
-
-def _without_hook(text: str, values: dict[str, Any]) -> str:
-    """Return the settings without our hook and without the containers that become empty. Raises
-    ValueError for hooks of another shape.
-    """
-    hooks = values.get("hooks", {})
-    if type(hooks) is not dict or type(hooks.get(EVENT, [])) is not list:
-        raise ValueError(f"hooks must be a JSON object, and hooks.{EVENT} a JSON array")
-    entries = hooks.get(EVENT, [])
-    ours = [number for number, entry in enumerate(entries) if _is_ours(entry)]
-    for number in reversed(ours):
-        text = without_value(text, ("hooks", EVENT, number))
-    if ours and len(ours) == len(entries):
-        text = without_value(text, ("hooks", EVENT))
-        if len(hooks) == 1:
-            text = without_value(text, ("hooks",))
-    return text
-
-
-def _is_ours(entry: Any) -> bool:
-    hooks = entry.get("hooks") if isinstance(entry, dict) else None
-    if not isinstance(hooks, list):
-        return False
-    commands = [str(hook.get("command", "")) for hook in hooks if isinstance(hook, dict)]
-    return any("hybrid" in command and command.endswith(END) for command in commands)

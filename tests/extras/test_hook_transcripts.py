@@ -153,14 +153,14 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
     named = make(home)
     with HybridStore(home / "m.db", {"provider": "none"}) as store:
         store.store("n", "A note.")
-    assert "hooks" not in command(home, "doctor").stdout
+    assert "refused" not in command(home, "doctor").stdout
     for event in ("PreCompact", "Stop", "SessionEnd"):
         done = command(home, "recall", "--timeout", "0", stdin=hook(named, event))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     [finding] = [
         finding
         for finding in json.loads(command(home, "doctor").stdout)
-        if finding["check"] == "hooks"
+        if finding["check"] == "refused"
     ]
     assert finding["ok"]
     assert finding["text"].startswith("refused 1 file that hooks named")

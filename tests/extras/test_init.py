@@ -181,7 +181,7 @@ def test_the_lines_that_are_printed_run_from_anywhere(
     lines = answer(as_process(("init", str(workspace), "--yes"), environ, tmp_path))
     cron = lines["crontab"].partition("  ")[2]
     commands = [*lines["next"], cron, *re.findall("`(.* .*?)`", lines["agents_md"])]
-    assert len(commands) == 6
+    assert len(commands) == 7
     (tmp_path / "elsewhere").mkdir()
     bare = {"PATH": "/usr/bin:/bin", "HOME": environ["HOME"], "HYBRID_MEMORY_PROVIDER": "none"}
     for command in commands:

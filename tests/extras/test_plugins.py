@@ -1,4 +1,4 @@
-"""The plugins for agents, by the forms that Claude Code, Codex, OpenClaw and the MCP registry publish; and the hook of `init`.
+"""The plugins for agents, by the forms that Claude Code, Codex, OpenClaw and the MCP registry publish.
 
 What was looked up in November 2026: the plugin and hook references of Claude Code and Codex, the manifest reference of OpenClaw 2026.9,
 the schema 2025-12-11 of server.json.
@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory import HybridStore, __version__
+from hybrid_memory import __version__
 from hybrid_memory.registry import COMMANDS
-from tests.command import Run, answer
 
 ROOT = Path(__file__).parent.parent.parent
 PLUGINS = ROOT / "plugins"
@@ -246,54 +245,3 @@ def memory(tmp_path: Path) -> dict[str, str]:
         [COMMAND, "ingest", "--path", str(notes)], env=variables, check=True, capture_output=True
     )
     return variables
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "memory/2026-01-05.md").write_text("# Monday\n\nAtlas listens on port 2222.\n")
-    return folder
-
-
-def test_init_writes_the_hook_shows_it_and_takes_it_out_again(run: Run, workspace: Path) -> None:
-    settings = workspace / ".claude/settings.json"
-    settings.parent.mkdir()
-    others = {
-        "model": "opus",
-        "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "date"}]}]},
-    }
-    settings.write_text(json.dumps(others))
-    told = answer(run("init", str(workspace), "--yes", "--hook"))["hook"]
-    assert told["path"] == str(settings)
-    written = json.loads(settings.read_text())
-    assert written["model"] == "opus"
-    assert (
-        written["hooks"]["UserPromptSubmit"]
-        == others["hooks"]["UserPromptSubmit"] + told["written"]["hooks"]["UserPromptSubmit"]
-    )
-    assert "recall" in written["hooks"]["UserPromptSubmit"][1]["hooks"][0]["command"]
-    answer(run("init", str(workspace), "--yes", "--hook"))
-    assert json.loads(settings.read_text()) == written
-    assert answer(run("init", str(workspace), "--no-hook"))["hook"]["removed"]
-    assert json.loads(settings.read_text()) == others
-    assert not answer(run("init", str(workspace), "--no-hook"))["hook"]["removed"]
-
-
-def test_init_leaves_settings_alone_that_it_cannot_read(run: Run, workspace: Path) -> None:
-    settings = workspace / ".claude/settings.json"
-    settings.parent.mkdir()
-    settings.write_text('{"model": ')
-    done = run("init", str(workspace), "--yes", "--hook")
-    assert done.returncode == 1
-    assert str(settings) in done.stderr
-    assert settings.read_text() == '{"model": '
-
-
-def test_the_hook_that_init_writes_uses_the_same_memory(run: Run, workspace: Path) -> None:
-    database = workspace / "own.db"
-    told = answer(run("init", str(workspace), "--yes", "--hook", "--db", str(database)))["hook"]
-    [entry] = told["written"]["hooks"]["UserPromptSubmit"]
-    assert str(database) in entry["hooks"][0]["command"]
-    with HybridStore(database, create=False) as store:
-        assert store.stats()["doc_count"] == 1

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import hybrid_memory
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
-from hybrid_memory.extras.recall.command import HEADING, Session, printed, recalled
+from hybrid_memory.extras.recall.command import HEADING, Deadline, Session, printed, recalled
 from hybrid_memory.extras.recall.prompts import (
     INFORMATIVE_WORDS,
     has_foreign_names,
@@ -121,6 +122,8 @@ def test_a_prompt_may_begin_as_json_does(recall: Recall) -> None:
         "ferry?",
         "/compact the address of the ferry host",
         "Rename the variable and run the tests",
+        f"<task-notification>\n<summary>{QUESTION}</summary>\n</task-notification>",
+        f"<<autonomous-loop>> {QUESTION}",
         hook(),
         hook("PostToolUse", prompt=QUESTION),
         hook("Stop"),
@@ -147,6 +150,50 @@ def test_a_failure_is_silence(recall: Recall, options: tuple[str, str]) -> None:
     assert recall(QUESTION, *options, "--explain").stderr
 
 
+def test_the_time_limit_begins_when_the_prompt_was_read(
+    notes: Path, tmp_path: Path, recall: Recall
+) -> None:
+    recall()  # makes the copy of the notes
+    environ = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "HYBRID_MEMORY_DB_PATH": str(tmp_path / "notes.db"),
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+    }
+    command = f"(sleep 2.5; printf %s '{QUESTION}') | {sys.executable} -m hybrid_memory recall --timeout 2"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], env=environ, capture_output=True, text=True, check=True
+    )
+    assert "203.0.113.58" in done.stdout
+
+
+def test_the_time_limit_counts_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(os, "_exit", lambda status: ended.set())
+    late = []
+    Deadline(60, 0.05, lambda: late.append("real time"))
+    assert ended.wait(30)
+    ended.clear()
+    Deadline(0.05, 60, lambda: late.append("CPU time"))
+    while not ended.is_set():  # use CPU time
+        pass
+    assert late == ["real time", "CPU time"]
+    Deadline(0.05, 0.05, lambda: late.append("after the answer")).met()
+    time.sleep(0.2)
+    assert len(late) == 2
+
+
+def test_runs_of_a_host_are_logged(recall: Recall, tmp_path: Path) -> None:
+    recall(QUESTION, "--host", "claude")
+    recall("Rename the variable and run the tests", "--host", "claude")
+    recall(QUESTION, "--host", "claude", "--db", "nowhere.db")
+    recall(QUESTION, "--host", "claude", "--timeout", "0.001")
+    recall(QUESTION)
+    log = (tmp_path / "state/hybrid-memory/recall/runs-claude").read_text().splitlines()
+    assert [line.split()[2] for line in log] == ["answered", "silent", "failed", "late"]
+    assert "ferry" not in "".join(log)
+
+
 @pytest.mark.parametrize("seconds", ["0.001", "0.0011", "0.01"])
 def test_is_silent_when_the_time_is_over_unless_it_is_asked_why(
     recall: Recall, seconds: str
@@ -156,7 +203,7 @@ def test_is_silent_when_the_time_is_over_unless_it_is_asked_why(
     explained = recall(QUESTION, "--timeout", seconds, "--explain", "--quiet")
     assert (explained.returncode, explained.stdout) == (0, "")
     last = explained.stderr.splitlines()[-1]
-    assert last == f"hybrid-memory: there was no answer within {seconds} s (--timeout)"
+    assert last == f"hybrid-memory: no answer within {seconds} s (--timeout)"
 
 
 def test_says_that_a_passage_does_not_fit_if_it_is_asked_why(recall: Recall) -> None:

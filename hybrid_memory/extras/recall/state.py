@@ -1,9 +1,9 @@
 """The state files of `recall`, kept between calls.
 
 Each session has a file with a line for each passage shown. Each database has a file whose
-modification time is the last start of a session. One more file lists refused transcripts. Only
-the owner can read the files. Files that did not change for a week are removed, except the start
-times.
+modification time is the last start of a session. Each agent has a log of its hook's runs. One more
+file lists refused transcripts. Only the owner can read the files. Files that did not change for a
+week are removed, except the start times and the logs.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 DAYS_KEPT = 7
 COMPACTED = ""  # as document id: the end line is the number of compacted lines in the transcript
 LAST_START = "last-start"  # prefix of the files with the start times of sessions
+RUNS = "runs"  # prefix of the logs of hooks
 REFUSED = "refused"
 REFUSALS_KEPT = 20
 LONGEST_NAME = 300  # characters kept of a refused name
@@ -63,7 +64,7 @@ class Session:
         places = [
             [result["doc_id"], result["start_line"], result["end_line"]] for result in results
         ]
-        _append(self._path, "".join(f"{json.dumps(place)}\n" for place in places))
+        append(self._path, "".join(f"{json.dumps(place)}\n" for place in places))
 
     def forget(self) -> None:
         """Forget what was shown, and mark the transcript so far as compacted: the agent's context
@@ -77,7 +78,7 @@ class Session:
         if os.path.isfile(self._transcript):
             with open(self._transcript, "rb") as file:
                 lines = sum(1 for _ in file)
-            _append(self._path, f"{json.dumps([COMPACTED, 0, lines])}\n")
+            append(self._path, f"{json.dumps([COMPACTED, 0, lines])}\n")
 
 
 def last_start(database: str) -> float | None:
@@ -88,7 +89,7 @@ def last_start(database: str) -> float | None:
     before = None
     with suppress(OSError):
         before = os.stat(path).st_mtime
-    _append(path, "")
+    append(path, "")
     os.utime(path)
     return before
 
@@ -109,7 +110,8 @@ def _lines(path: str) -> Iterable[tuple[str, int, int]]:
         return
 
 
-def _append(path: str, text: str) -> None:
+def append(path: str, text: str) -> None:
+    """Append to a state file."""
     _write(path, text, os.O_APPEND)
 
 
@@ -127,7 +129,7 @@ def _remove_old() -> None:
     oldest = time.time() - DAYS_KEPT * 86400
     with suppress(FileNotFoundError), os.scandir(state_folder()) as entries:
         for entry in entries:
-            if not entry.name.startswith(LAST_START) and entry.stat().st_mtime < oldest:
+            if not entry.name.startswith((LAST_START, RUNS)) and entry.stat().st_mtime < oldest:
                 with suppress(FileNotFoundError):  # another session removed it
                     os.unlink(entry.path)
 
