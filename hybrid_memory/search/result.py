@@ -156,7 +156,7 @@ UNCLEAR = "only faint matches, perhaps unrelated"
 
 FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
 # An agent pays for each passage. Its answers end where scores fall below this share of the best, not
-# where a budget is full; benchmarks/cut.py measures what that loses.
+# where a budget is full; the benchmark `cut` measures what that loses.
 AGENT_STOP = 0.25
 AGENT_LIMIT = 10  # passages
 AGENT_BUDGET = 6000  # characters, about 1,500 tokens; ten passages seldom have more

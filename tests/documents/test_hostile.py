@@ -269,6 +269,7 @@ PATTERNS = {
     "TAG": "finditer",
     "HEADING": "fullmatch",
     "NUMBERED": "fullmatch",
+    "QUERY_OF_CURSOR": "fullmatch",
     "HEADING_LINE": "finditer",
     "PLACEHOLDER": "fullmatch",
     "INDENTATION": "match",

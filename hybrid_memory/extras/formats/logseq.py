@@ -45,7 +45,7 @@ BULLET = re.compile(
     r"|(?P<line_level>#{1,6})[ \t]++(?P<line_title>\S[^\n]*))"
 )
 LONG_TAG = re.compile(r"#\[\[([^\[\]\n]{1,200})\]\]")
-LISTED = re.compile(r"[ \t]*+(?:\[\[([^\[\]]*)\]\]|([^,\s][^,]*))")
+LISTED = re.compile(r"(?<![ \t])[ \t]*+(?:\[\[([^\[\]]*)\]\]|([^,\s][^,]*))")
 
 SETTING = re.compile(r'^[^;\n]*?:([\w/-]+)[ \t]+"([^"\n]*)"', re.MULTILINE)
 TOKEN = re.compile(r"'([^']*)'|(yyyy|yy|MMMM|MMM|MM|M|do|dd|d|EEEE|EEE|EE|E)|([^A-Za-z']+|.)")

@@ -225,7 +225,8 @@ def _message(record: Record) -> Record | None:
             return message
         return None
     message = record.get("message")
-    if kind in ROLES_OF_GEMINI and isinstance(record.get("id"), str) and "content" in record:
+    is_of_gemini = isinstance(kind, str) and kind in ROLES_OF_GEMINI
+    if is_of_gemini and isinstance(record.get("id"), str) and "content" in record:
         role = ROLES_OF_GEMINI[str(kind)]
         return {"role": role, "content": record["content"], "gemini_id": record["id"]}
     if not isinstance(message, dict):
