@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Both are part of `chunking`: raise one, and stores read all their files again.
 CHUNKER = 7  # raise it with a change that gives the same text other chunks
-CONTEXT = 10  # raise it with a change to terms, links, tags or date of the same text
+CONTEXT = 11  # raise it with a change to terms, links, tags or date of the same text
 
 
 class Document(NamedTuple):
@@ -58,7 +58,9 @@ def prepare(
 
     parsed = markdown.parse(document.text, document.metadata)
     chunks = markdown.chunks(parsed, chunk_size, overlap)
-    date = document_date(document.doc_id, parsed.metadata, parsed.links.titles, date_keys)
+    date = document_date(
+        document.doc_id, parsed.metadata, parsed.links.titles, date_keys, parsed.head
+    )
     how = chunking(chunk_size, overlap, date_keys)
     known = document._replace(metadata=parsed.metadata)
     prepared = assemble(known, chunks, date, how, parsed.links)

@@ -18,7 +18,7 @@ from ..text.characters import (
     text_of_bytes,
     with_plain_newlines,
 )
-from ..text.dates import DATE_KEYS, document_date
+from ..text.dates import DATE_KEYS, HEAD, document_date
 from .chunker import MARKDOWN, Chunk, Syntax, chunks_of, length_of
 from .files import BadFileError, FileBytes, read
 from .front_matter import FrontMatter, front_matter, named
@@ -46,6 +46,11 @@ class Parsed(NamedTuple):
     def warnings(self) -> list[str]:
         """The problems in one line, or []."""
         return [named(self.problems)] if self.problems else []
+
+    @property
+    def head(self) -> str:
+        """The beginning of the text behind the front matter, at most HEAD characters."""
+        return self.text.split("\n", self.skipped)[-1][:HEAD]
 
     @property
     def links(self) -> "DocumentLinks":
@@ -143,7 +148,7 @@ class MarkdownReading:
         return self._format.links(self._text)
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        return document_date(doc_id, self.metadata, self.links.titles, keys)
+        return document_date(doc_id, self.metadata, self.links.titles, keys, self._text.head)
 
     def chunks(self, chunk_size: int, overlap: int) -> list[Chunk]:
         return chunks(self._text, chunk_size, overlap, self._format.syntax)

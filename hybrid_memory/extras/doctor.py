@@ -24,6 +24,7 @@ from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
+from ..text.dates import looks_dated
 from .audit import audit, show
 from .connect import is_connected
 from .hosts import HOSTS
@@ -43,6 +44,7 @@ RESTORE = (
     "restore a copy, or make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts "
     "that have no file, and `ingest` reads the files again"
 )
+LINES_OF_HEAD = 20  # of a document, which may have a line with its date
 REINDEX = "`hybrid-memory reindex` repairs it"
 DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
 # Rules for files that the next ingest will read; "late": there was too little time so far
@@ -387,6 +389,23 @@ def _outdated(store: HybridStore, *, thorough: bool) -> Outdated:
     return found
 
 
+def _dates(store: HybridStore) -> Iterator[Diagnosis]:
+    """Count the undated documents with a date in their name or head that can be read in two ways."""
+    _, documents = store.storage.catalog.listing(None, store.stats()["doc_count"] or 1)
+    undated = [document["doc_id"] for document in documents if document["date"] is None]
+    names = [doc_id for doc_id in undated if looks_dated(doc_id, _head(store, doc_id))]
+    if names:
+        look = plural(len(undated), "note without a date", "notes without a date")
+        verb = "looks" if len(names) == 1 else "look"
+        text = f"{len(names)} of {look} {verb} dated: {_first_names(names)}"
+        yield _ok("dates", text, "write the date as 2026-01-05")
+
+
+def _head(store: HybridStore, doc_id: str) -> str:
+    first = store.storage.chunks.at(doc_id, 1, LINES_OF_HEAD)
+    return "\n".join(row.text for row in store.storage.chunks.rows(first).values())
+
+
 def _left_out(files: Iterable[Missing]) -> Diagnosis:
     """Group by rule. Files excluded by the user's rules are fine; refused files are a problem."""
     names_by_rule: dict[str, list[str]] = defaultdict(list)
@@ -516,6 +535,7 @@ CHECKS: dict[str, Check] = {
     "sources": _sources,
     "only here": _only_here,
     "front matter": _front_matter,
+    "dates": _dates,
     "permissions": _permissions,
     "hooks": _hosts,
     "refused transcripts": _hooks,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..storage.filters import Filters, narrowed
 from ..text.query import Query, Term, may_have_operators
+from ..text.written_days import date_of_token
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -32,7 +33,7 @@ class Plan(NamedTuple):
         return {
             "mode": request.mode,
             "limit": request.limit,
-            "words": [" ".join(term.tokens) for term in query.affordable_words],
+            "words": [date_of_token(" ".join(term.tokens)) for term in query.affordable_words],
             "phrases": [" ".join(term.tokens) for term in query.compounds],
             "days": [[period.first, period.last] for period in query.periods],
             "filters": _plain(request.filters or Filters()),

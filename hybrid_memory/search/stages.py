@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from ..merger import order
 from ..storage.bm25 import stems
+from ..storage.filters import Filters
 from ..text import analyzer
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
+from ..text.written_days import date_of_token
 from .hit import Hit
 from .state import SearchState
 
@@ -150,14 +152,28 @@ def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         hit.of_date = DATE_SHARE if is_meant else 0.0
         hit.scale_by(1 - DATE_SHARE)
         hit.add(hit.of_date)
+    if not any(hit.of_date for hit in hits):
+        state.warnings += [line for line in _unknown_days(state) if line not in state.warnings]
     return best_first(hits)
+
+
+def _unknown_days(state: SearchState) -> Iterator[str]:
+    """A line for each day that the query writes, that no document has as its date, and no text writes."""
+    counts = state.keyword_index.counts(state.query)
+    filters = state.request.filters or Filters()
+    for period in state.query.periods:
+        if not period.is_day or period.is_named or period.is_yearly:
+            continue
+        dated = filters._replace(since=period.first, until=period.last)
+        if not any(map(counts.get, period.tokens())) and not state.storage.catalog.has_any(dated):
+            yield f"nothing is dated {period.first} or mentions this date"
 
 
 def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
     """Whether a passage mentions one of these days, counted from its own date. Open periods, such as
-    "since March", do not count.
+    "since March", and vague ones, such as "four years ago", do not count.
     """
-    closed = [period for period in periods if not period.is_open]
+    closed = [period for period in periods if not (period.is_open or period.is_vague)]
     if not closed or day is None or len(day) != len("YYYY-MM-DD"):
         return False
     named = mentions(fold(text).lower(), date.fromisoformat(day))
@@ -305,7 +321,7 @@ def _cover(batch: list[Hit], state: SearchState) -> None:
     for hit in batch:
         hit.coverage = coverage[hit.id].share
         terms = coverage[hit.id].terms
-        hit.terms = [written.get(term.lower(), term) for term in terms]
+        hit.terms = [written.get(term.lower(), date_of_token(term)) for term in terms]
         found = {term.lower() for term in terms}
         hit.lacks_name = any(found.isdisjoint(name) for name in state.query.names)
         if besides is not None and hit.of_date:

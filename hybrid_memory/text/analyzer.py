@@ -21,10 +21,11 @@ The tokens are only for the index. Results show the original text.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from typing import NamedTuple
 
 from .characters import fold
+from .written_days import may_have_days, split_at_days
 
 # With their private marks
 _JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"
@@ -101,11 +102,17 @@ def searchable(text: str) -> str:
 
 def indexed(text: str) -> str:
     """The `searchable` text as stored in the keyword index: words in other alphabets than Latin are
-    stemmed.
+    stemmed, and written days are one token each (text/written_days.py).
 
     'Настройки SSH' -> 'настройк SSH'
     """
-    return stemmed(_searchable(fold(text)))
+    return _indexed(fold(text))
+
+
+def _indexed(folded: str) -> str:
+    """The tokens of folded text, with those of days in place of their numbers."""
+    parts = [(stemmed(_searchable(part)), of_days) for part, of_days in split_at_days(folded)]
+    return " ".join(filter(None, chain.from_iterable(parts)))
 
 
 def stemmed(words: str) -> str:
@@ -147,8 +154,8 @@ def _in_grams(word: str) -> Iterator[str]:
 
 
 def tokens_with_identifiers(text: str) -> tuple[str, str]:
-    """The `searchable` text, and additional tokens for its identifiers: each as one token, and the
-    words of its camelCase.
+    """The `indexed` text, and additional tokens for its identifiers: each as one token, and the words
+    of its camelCase.
 
     'call getUserName() of a/b.c' -> 'call getUserName of a b c', 'get User Name a\\uf82fb\\uf82ec'
     """
@@ -159,7 +166,9 @@ def tokens_with_identifiers(text: str) -> tuple[str, str]:
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
     tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
-    return stemmed(_searchable(folded)), " ".join([*camel, *tokens])
+    is_plain = not may_have_days(folded, pieces)
+    indexed_text = stemmed(_searchable(folded)) if is_plain else _indexed(folded)
+    return indexed_text, " ".join([*camel, *tokens])
 
 
 def symbolic(folded: str) -> list[str]:

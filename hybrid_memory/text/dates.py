@@ -6,34 +6,17 @@ filter; and those in a query, such as "2023-09-12", "12.9.2023", "12 September",
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
-from unicodedata import normalize
 
 from ..config import DEFAULTS
 from .characters import fold
+from .written_days import MONTHS, names_month, token, written_days
 
 # Year, month and perhaps the day. Whether the day exists is checked afterwards. Compiled only when
 # needed.
 IN_PATH = r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])"
-_VALUE = r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])"
-DOTTED = r"(?<![0-9.])([0-3]?[0-9])\.([01]?[0-9])\.((?:19|20)[0-9]{2})(?![0-9])"
 DATE_KEYS = tuple(DEFAULTS["date_keys"])
-_NAMES = (  # of the months in English, German, French and Spanish, without accents
-    "january jan januar janner janvier janv enero ene",
-    "february feb februar fevrier fevr febrero",
-    "march mar marz mars marzo",
-    "april apr avril avr abril abr",
-    "may mai mayo",
-    "june jun juni juin junio",
-    "july jul juli juillet juil julio",
-    "august aug aout agosto",
-    "september sep sept septembre septiembre",
-    "october oct oktober okt octobre octubre",
-    "november nov novembre noviembre",
-    "december dec dezember dez decembre diciembre dic",
-)
 _YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
 _AGE = "([0-9]{1,5})([dwmy])"
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
@@ -44,16 +27,18 @@ def document_date(
     metadata: Mapping[str, Any],
     titles: Sequence[str] = (),
     keys: Sequence[str] = DATE_KEYS,
+    text: str = "",
 ) -> str | None:
-    """The document's date in ISO 8601, a day or only a month.
+    """The document's date in ISO 8601: a day, or only a month or a year.
 
     'memory/2026-01-05-standup.md' -> '2026-01-05', 'notes/2026/01/x.md' -> '2026-01'
 
     If the path has several dates, the last one with a day counts, else the last month. If it has
     none, the first of the metadata `keys` with a date counts, then the titles, then a name such as
-    '5. Januar 2026.md'. A day that does not exist, such as 2026-02-30, is not a date.
+    '5. Januar 2026.md', then a line such as 'Date: 2026-01-05' at the top of the `text`. A day that
+    does not exist, such as 2026-02-30, is not a date, nor is one that can be read in two ways.
     """
-    for _, day in _dates(doc_id, metadata, titles, keys):
+    for _, day in _dates(doc_id, metadata, titles, keys, text):
         return day
     return None
 
@@ -73,30 +58,36 @@ def origin_of_date(
 
 
 def _dates(
-    doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str], keys: Sequence[str]
+    doc_id: str,
+    metadata: Mapping[str, Any],
+    titles: Sequence[str],
+    keys: Sequence[str],
+    text: str = "",
 ) -> Iterator[tuple[str, str]]:
     """Yield the possible dates of a document, each after its origin, best first."""
+    name = doc_id.rpartition("/")[2]
     in_path = [day for match in re.finditer(IN_PATH, doc_id) if (day := iso(match))]
-    if in_path:
-        yield "path", max(reversed(in_path), key=len)
+    of_path = max(reversed(in_path), key=len, default="")
+    if len(of_path) < len("2026-01-05"):
+        of_path = _in_name(name, of_path) or of_path
+    if of_path:
+        yield "path", of_path
     written = {_plain_key(key): key for key in metadata}
     for known in keys:
         key = written.get(_plain_key(known))
-        if key is None:
-            continue
-        value = str(metadata[key]).lstrip("[\"' ")  # a link to a daily note is a date, too
-        match = re.match(_VALUE, value)
-        day = iso(match) if match else _written_out(value, at_start=True)
-        if day:
+        day = None if key is None else _of_value(str(metadata[key]))
+        if key is not None and day:
             yield key, day
     for title in titles:
-        match = re.search(IN_PATH, title)
-        day = (iso(match) if match else None) or _written_out(title)
+        day = next(iter(_with_year(title)), None)
         if day:
             yield "title", day
-    day = _written_out(doc_id.rpartition("/")[2])
-    if day:
+    for day in _with_year(name):
         yield "path", day
+    for line in _date_lines(text):
+        day = _of_value(line)
+        if day:
+            yield "text", day
 
 
 def _plain_key(key: str) -> str:
@@ -104,45 +95,93 @@ def _plain_key(key: str) -> str:
     return re.sub("[-_ ]+", "_", key.strip().lower())
 
 
-def _written_out(text: str, *, at_start: bool = False) -> str | None:
-    """The date in a text with the name of a month, or with dots in the German order.
+def _with_year(text: str) -> Iterator[str]:
+    """The days and months in a text that have a year."""
+    if re.search("[0-9]{2}", text):
+        for written in written_days(fold(text).lower()):
+            if not written.date.startswith("--"):
+                yield written.date
 
-    '5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' -> '2026-01-05';
-    'May 2026' -> '2026-05'; '5.1.2026' -> '2026-01-05'
+
+# A day without separators, with a time of day or without: 20260314, 202603141030, 20260314T103000
+_COMPACT = (
+    r"(?<![0-9])((?:19|20)[0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
+    r"(?:[T_-]?(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9])?)?(?![0-9])"
+)
+_ISO_WEEK = r"(?<![0-9])((?:19|20)[0-9]{2})-?[Ww](0[1-9]|[1-4][0-9]|5[0-3])(?!\w)"
+
+
+def _in_name(name: str, month: str) -> str | None:
+    """The day in a file name without separators, or of an ISO week; or with a `month` from the path,
+    that of a name such as 'april-16'.
     """
-    if not re.search("[0-9]{4}", text):
-        return None
-    dotted = (re.match if at_start else re.search)(DOTTED, text)
-    if dotted:
-        match = re.match(_VALUE, f"{dotted[3]}-{dotted[2]:0>2}-{dotted[1]:0>2}")
-        return iso(match) if match else None
-    plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    numbers, pattern = months()
-    date_in_words = pattern.match(plain) if at_start else pattern.search(plain)
-    if not date_in_words:
-        return None
-    day = int(date_in_words["before"] or date_in_words["after"] or 0)
-    month = f"{date_in_words['year']}-{numbers[date_in_words['month']]:02}"
-    if not day:
-        return month
-    match = re.match(_VALUE, f"{month}-{day:02}")
-    return iso(match) if match else None
+    match = re.search(_COMPACT, name)
+    if match:
+        return iso(match)
+    week = re.search(_ISO_WEEK, name)
+    if week:
+        return _monday(week)
+    for written in written_days(fold(name).lower().replace("-", " ").replace("_", " ")):
+        if month and written.date.startswith(f"-{month[4:]}-"):
+            return f"{month}{written.date[len('--04') :]}"
+    return None
 
 
-@cache
-def months() -> tuple[dict[str, int], re.Pattern[str]]:
-    """The number of each month name, and the pattern of a date with such a name. Compiled when
-    first needed.
+def _monday(week: re.Match[str]) -> str | None:
+    try:
+        return date.fromisocalendar(int(week[1]), int(week[2]), 1).isoformat()
+    except ValueError:
+        return None
+
+
+EPOCH = {10: 1, 13: 1000}  # digits of a time since 1970 -> its units in a second
+
+
+def _of_value(value: str) -> str | None:
+    """The date that a value of metadata begins with; a weekday may stand before it.
+
+    '2026/3/14 10:00', '20260314', 'Sat, 14 Mar 2026', '1773482400', '[[2026-03-14]]' ->
+    '2026-03-14'; '2026-W11' -> '2026-03-09', its Monday; '2026' -> '2026'
     """
-    numbers = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
-    names = "|".join(sorted(numbers, key=len, reverse=True))
-    pattern = re.compile(
-        r"\b(?:(?P<before>[0-9]{1,2})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
-        rf"(?P<month>{names})\b\.?,?\s+"
-        r"(?:(?P<after>[0-9]{1,2})(?:st|nd|rd|th)?,?\s+)?"
-        r"(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{2})(?![0-9])"
-    )
-    return numbers, pattern
+    value = value.strip("[]<>\"' *_")
+    if value.isdecimal() and value.isascii():
+        if len(value) in EPOCH:
+            return datetime.fromtimestamp(int(value) / EPOCH[len(value)], UTC).date().isoformat()
+        if re.fullmatch("(?:19|20)[0-9]{2}", value):
+            return value
+    compact = re.match(_COMPACT, value) or re.match(_ISO_WEEK, value)
+    if compact:
+        return _monday(compact) if compact.re.pattern == _ISO_WEEK else iso(compact)
+    folded = fold(value).lower()
+    for written in written_days(folded)[:1]:
+        is_first = _is_weekday(folded[: written.start])
+        return written.date if is_first and not written.date.startswith("--") else None
+    return None
+
+
+HEAD = 1500  # characters at the top of a text that may have a line with its date
+_DATE_LINE = (
+    r"(?im)^[ \t>*_+-]*(?:(?:start|last|creation)[ _-]?|date[ _-])?"
+    r"(?:date|day|updated?|created(?: on| at)?|modified|published(?: on)?)[*_ \t]*:[*_ \t]*(\S.*)$"
+)
+
+
+def _date_lines(text: str) -> list[str]:
+    """The values of lines such as 'Date: 2026-03-08' or '- **Last Updated**: ...' at the top of a
+    text.
+    """
+    return re.findall(_DATE_LINE, text[:HEAD])
+
+
+_LOOKS_DATED = r"(?<![0-9])[0-9]{1,4}[-_./][0-9]{1,2}[-_./][0-9]{1,4}(?![0-9])"
+
+
+def looks_dated(doc_id: str, text: str) -> bool:
+    """Whether the name or the head of an undated document has what may be a date, such as
+    03/04/2026, which can be read in two ways.
+    """
+    name = doc_id.rpartition("/")[2]
+    return any(re.search(_LOOKS_DATED, place) for place in (name, *_date_lines(text)))
 
 
 def first_day(text: str, today: date) -> str:
@@ -179,7 +218,7 @@ def age(of_document: str, today: date) -> int:
     '2026-01-31' and '2026-01' are both 1 day old on 2026-02-01. A day that the month does not have
     counts as its last day. A text that is not a date has the age 0.
     """
-    month = of_document[:7]
+    month = of_document[:7] if len(of_document) > len("2026") else f"{of_document}-12"
     for day in (of_document[8:], "31", "30", "29", "28"):
         try:
             return max((today - date.fromisoformat(f"{month}-{day}")).days, 0)
@@ -230,7 +269,7 @@ WEEK = "week"
 MONTH = "month"
 YEAR = "year"
 TODAY = "today|heute|aujourd'hui|hoy|hoje|oggi|сегодня|今天"
-YESTERDAY = "yesterday|gestern|ayer|ontem|ieri|вчера|昨天"
+YESTERDAY = "yesterday|last night|gestern|letzte nacht|hier soir|anoche|ayer|ontem|ieri|вчера|昨天"
 DAY_BEFORE = "day before yesterday|vorgestern|avant-hier|anteayer|anteontem|позавчера|前天"
 THIS_WEEK = (
     "this week|diese woche|dieser woche|cette semaine|esta semana|questa settimana"
@@ -322,16 +361,15 @@ UNTIL = r"(?<!\w)(?:until|till|up to|bis(?: zum)?|jusqu'au|hasta(?: el)?)\s+\Z"
 BEFORE = r"(?<!\w)(?:before|vor dem|avant(?: le)?|antes del?)\s+\Z"
 BETWEEN = r"(?<!\w)(?:between|from|zwischen(?: dem)?|vom|entre(?: le| el)?)\s+\Z"
 AND = r"\s+(?:and|to|until|und(?: dem)?|bis(?: zum)?|et(?: le)?|y(?: el)?)\s+"
+BESIDE = r"(?<!\w)(?:the )?(day|week|month) (before|after)\s+\Z"
 EARLIEST = "0001-01-01"
-
-GERMAN = r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)"  # 12.9.2023
 
 
 class Period(NamedTuple):
     """A span of days from `first` to `last`, ISO 8601, written at [start:end] of the query.
 
     `is_named`: by words such as "today". `is_open`: widened by words such as "since". `is_yearly`:
-    without a year.
+    without a year. `is_vague`: a number of months or years ago.
     """
 
     first: str
@@ -341,6 +379,7 @@ class Period(NamedTuple):
     is_named: bool = False
     is_open: bool = False
     is_yearly: bool = False
+    is_vague: bool = False
 
     def meets(self, other: "Period") -> bool:
         """Whether the two periods have a day in common, in any year if this one has no year."""
@@ -358,19 +397,30 @@ class Period(NamedTuple):
     def days(self) -> int:
         return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days + 1
 
-    def phrases(self) -> list[tuple[str, ...]]:
-        """The phrases to search for in texts and paths of the period: its year, its month or each
-        of its days, as tokens of a date in both orders, '2026-05-03' and '03.05.2026'.
+    @property
+    def is_day(self) -> bool:
+        """Whether it is a single day."""
+        return self.first == self.last and not self.is_open
+
+    @property
+    def is_month(self) -> bool:
+        """Whether its token is that of a month, which begins those of the month's days."""
+        return 7 < self.days <= 31 and not self.is_open
+
+    def tokens(self) -> list[str]:
+        """The tokens of its year, its month or each of its days in the keyword index, in texts and
+        paths (text/written_days.py). A day without a year has the token of that day in any year.
         """
-        first, days = date.fromisoformat(self.first), self.days
-        if self.is_open and days > 7:
+        if self.is_open and self.days > 7:
             return []  # too many
-        if days > 31:
-            return [(self.first[:4],)]
-        if days > 7:
-            return [tuple(self.first[:7].split("-"))]
-        dates = [(first + timedelta(number)).isoformat().split("-") for number in range(days)]
-        return [tuple(order) for day in dates for order in (day, day[::-1])]
+        if self.days > 31:
+            return [self.first[:4]]
+        if self.days > 7:
+            return [token(self.first[:7])]
+        if self.is_yearly:
+            return [token(f"-{self.first[4:]}")]
+        first = date.fromisoformat(self.first)
+        return [token((first + timedelta(number)).isoformat()) for number in range(self.days)]
 
 
 def periods(folded: str, today: date) -> list[Period]:
@@ -401,9 +451,18 @@ def _days_in(folded: str, today: date, *, is_plan: bool) -> list[Period]:
     candidates.sort(key=lambda period: (period.start, -period.end))
     chosen: list[Period] = []
     for period in candidates:
-        if not chosen or period.start >= chosen[-1].end:
-            chosen.append(period)
+        if chosen and period.start < chosen[-1].end:
+            continue
+        if chosen and _names_the_same(folded, chosen[-1], period):
+            chosen.pop()
+        chosen.append(period)
     return chosen
+
+
+def _names_the_same(folded: str, first: Period, second: Period) -> bool:
+    """Whether a weekday belongs to the date behind it: "on Thursday, 24 December 2026"."""
+    weekday, between = folded[first.start : first.end], folded[first.end : second.start]
+    return not between.strip(" ,") and not any(map(str.isdigit, weekday))
 
 
 def _widened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
@@ -417,7 +476,10 @@ def _widened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
                 opened[-1] = opened[-1]._replace(last=period.last, end=period.end, is_yearly=False)
                 continue
         wider = period._replace(is_open=True, is_yearly=False)
-        if re.search(SINCE, before):
+        beside = re.search(BESIDE, before)
+        if beside:
+            period = _beside(period, beside)
+        elif re.search(SINCE, before):
             period = wider._replace(last=max(today.isoformat(), period.last))
         elif re.search(AFTER, before):
             first = _shifted(period.last, 1)
@@ -430,6 +492,16 @@ def _widened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
     return opened
 
 
+def _beside(period: Period, match: re.Match[str]) -> Period:
+    """The day, week or month before or after a period: "the week before 16 November"."""
+    days = {"day": 1, "week": 7, "month": 31}[match[1]]
+    if match[2] == "before":
+        first, last = _shifted(period.first, -days), _shifted(period.first, -1)
+    else:
+        first, last = _shifted(period.last, 1), _shifted(period.last, days)
+    return period._replace(first=first, last=last, start=match.start(), is_yearly=False)
+
+
 def _shifted(day: str, days: int) -> str:
     try:
         return (date.fromisoformat(day) + timedelta(days)).isoformat()
@@ -440,21 +512,17 @@ def _shifted(day: str, days: int) -> str:
 def _calendar_dates(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
     if not re.search("[0-9]", folded):
         return
-    for match in re.finditer(IN_PATH, folded):
-        day_or_month = iso(match)
-        if day_or_month:
-            yield _whole(day_or_month, match)
-    for match in re.finditer(GERMAN, folded):
-        exact = _date(int(match[3]), int(match[2]), int(match[1]))
-        if exact:
-            yield _whole(exact.isoformat(), match)
-    numbers, _ = months()
-    names = "|".join(sorted(numbers, key=len, reverse=True))
+    for written in written_days(folded):
+        if not written.date.startswith("--"):
+            yield _whole(written.date, written.start, written.end)
+    if not names_month(folded):
+        return
+    names = "|".join(sorted(MONTHS, key=len, reverse=True))
     for match in re.finditer(BY_NAME.format(names=names), folded):
         day = int(match["before"] or match["after"] or 0)
-        first = _first_of(match, numbers[match["month"]], day or 1, today, is_plan=is_plan)
+        first = _first_of(match, MONTHS[match["month"]], day or 1, today, is_plan=is_plan)
         if first and (day or match["year"]):
-            whole = _whole(first.isoformat()[: 10 if day else 7], match)
+            whole = _whole(first.isoformat()[: 10 if day else 7], *match.span())
             begin = _date(first.year, first.month, int(match["begin"] or day or 1))
             if match["before"] and begin and begin < first:
                 whole = whole._replace(first=begin.isoformat())
@@ -487,12 +555,12 @@ def _date(year: int, month: int, day: int) -> date | None:
         return None
 
 
-def _whole(day: str, match: re.Match[str]) -> Period:
-    """The period of a day or a month."""
+def _whole(day: str, start: int, end: int) -> Period:
+    """The period of a day or a month, written at [start:end]."""
     if len(day) == 10:
-        return Period(day, day, *match.span())
+        return Period(day, day, start, end)
     first = date.fromisoformat(f"{day}-01")
-    return Period(first.isoformat(), _end_of_month(first).isoformat(), *match.span())
+    return Period(first.isoformat(), _end_of_month(first).isoformat(), start, end)
 
 
 def _relative_dates(folded: str, today: date) -> Iterator[Period]:
@@ -515,7 +583,12 @@ def _dates_ago(folded: str, today: date) -> Iterator[Period]:
             back = NUMBERS.get(amount) or int(amount)
             with suppress(ValueError, OverflowError):
                 first, last = _days(unit, back, today)
-                yield Period(first.isoformat(), last.isoformat(), *match.span())
+                yield Period(
+                    first.isoformat(),
+                    last.isoformat(),
+                    *match.span(),
+                    is_vague=unit in (MONTH, YEAR),
+                )
 
 
 def _weekdays(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
@@ -558,7 +631,7 @@ def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:
     A day without a year is the nearest to the document's date, and words such as "yesterday" are
     counted from it; if the document has no date, they are not dates.
     """
-    base = date.fromisoformat(f"{of_document}-01"[:10]) if of_document else date(2000, 1, 1)
+    base = date.fromisoformat(f"{of_document}-01-01"[:10]) if of_document else date(2000, 1, 1)
     for heading in reversed(headings):
         folded = fold(heading).lower() if any(map(str.isdigit, heading)) else ""
         for period in mentions(folded, base)[:1]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from . import analyzer
 from .characters import begins_grapheme, fold
 from .query import Query
+from .written_days import tokens_of, written_days
 
 SNIPPET = 240  # characters
 # A word with its combining marks, without spaces, punctuation, arrows and similar symbols.
@@ -47,12 +48,18 @@ class Highlighter:
         self._stems = stemmer({*wanted, *words})
         self._wanted = {self._stems[token]: token for token in wanted if token in self._stems}
         self._prefixes = [term.tokens[-1] for term in query.terms if term.prefix]
+        self._days = tuple(token for period in query.periods for token in period.tokens())
         self._in_words: dict[str, list[Span]] = {}  # word -> its parts that match the query
 
     def spans(self, text: str) -> list[Span]:
         """The words of the query in one of the `texts`, in order and without overlap."""
+        days = self._written_days(text)
         spans: list[Span] = []
         for match in _WORD.finditer(text):
+            while days and days[0].start <= match.start():
+                spans.append(days.pop(0))
+            if spans and match.start() < spans[-1].end:
+                continue
             at, end = _to_graphemes(text, *match.span())
             word = text[at:end]
             if word not in self._in_words:
@@ -64,7 +71,18 @@ class Highlighter:
                     spans[-1] = last._replace(end=max(span.end, last.end))
                 else:
                     spans.append(span)
-        return spans
+        return spans + days
+
+    def _written_days(self, text: str) -> list[Span]:
+        """The days of the query that a text writes, in any form."""
+        folded = fold(text).lower() if self._days else ""
+        if len(folded) != len(text):
+            return []  # positions in the folded text are others
+        return [
+            Span(day.start, day.end, day.date)
+            for day in written_days(folded)
+            if any(token.startswith(self._days) for token in tokens_of(day.date))
+        ]
 
     def snippet(
         self,

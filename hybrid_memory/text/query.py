@@ -233,16 +233,24 @@ class Query:
     def _terms(self) -> tuple[list[Term], list[Term]]:
         """Compounds and words.
 
-        Phrases of days replace words such as "yesterday" and "after 5 May", and are added to a
-        written date.
+        Tokens of days (text/written_days.py) replace the words for days, but a month's name stays.
+        A single day that is written is a word of the query.
         """
-        named = [period for period in self.periods if period.is_named or period.is_open]
-        compounds, words = _parsed(_without_periods(self._folded, named))
+        replaced = [
+            period
+            for period in self.periods
+            if (period.is_named or period.is_open or period.is_day or period.days <= 7)
+            and not self._folded[period.start : period.end].isdecimal()  # 20260308
+        ]
+        compounds, words = _parsed(_without_periods(self._folded, replaced))
         if self.periods and not any(_is_content_word(term.tokens[0]) for term in words):
             compounds, words = [], []  # the query has nothing but dates
         for period in self.periods:
-            phrases = map(Term, period.phrases())
-            compounds += [phrase for phrase in phrases if phrase not in words]
+            terms = [Term((token,), prefix=period.is_month) for token in period.tokens()]
+            if period.is_day and not period.is_named:
+                words += terms
+            else:
+                compounds += [term for term in terms if term not in words]
         compounds += map(term_of, self.forms)
         if self.is_typed:
             compounds, words = self._with_prefix(compounds, words)

@@ -89,7 +89,7 @@ class ExtractedReading:
         return [(reason, kind) for reason, kind in self.extract.warnings]
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        return document_date(doc_id, self.metadata, self.links.titles, keys)
+        return document_date(doc_id, self.metadata, self.links.titles, keys, self.extract.text)
 
     def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
         return chunks(Parsed(self.extract.text, 0, self.metadata), chunk_size, overlap)

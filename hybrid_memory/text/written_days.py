@@ -1,0 +1,250 @@
+"""Finds the days and months that a text writes, in any of the usual forms, and the tokens of the
+keyword index for them. Pure.
+
+A day has one token, whatever its form: 2026-03-08, 08.03.2026, 2026年3月8日, 8 March 2026, March 8,
+2026, 8 mars 2026 and so on, in English, German, French, Spanish, Italian, Portuguese and Russian. The
+number of a day is not a token of its own: else a question about issue 14 would find the notes of
+every 14th.
+
+A form that can be read in two ways is none: 03/04/2026. Dates with points are day, month, year.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from itertools import filterfalse
+from typing import NamedTuple
+
+_NAMES = (  # of the months in the languages above, folded
+    "january jan januar janner janvier janv enero ene gennaio janeiro январь января",
+    "february feb februar fevrier fevr febrero febbraio fevereiro февраль февраля",
+    "march mar marz mars marzo marco март марта",
+    "april apr avril avr abril abr aprile апрель апреля",
+    "may mai mayo maggio maio май мая",
+    "june jun juni juin junio giugno junho июнь июня",
+    "july jul juli juillet juil julio luglio julho июль июля",
+    "august aug aout agosto август августа",
+    "september sep sept septembre septiembre settembre setembro сентябрь сентября",
+    "october oct oktober okt octobre octubre ottobre outubro октябрь октября",
+    "november nov novembre noviembre novembro ноябрь ноября",
+    "december dec dezember dez decembre diciembre dic dicembre dezembro декабрь декабря",
+)
+MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
+# In a text without the names of months: mar (sea), may
+_YEAR = r"(?:19|20)[0-9]{2}"
+_ISO = rf"({_YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
+_NUMERIC = (
+    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{_YEAR})"
+    r"(?:(?P<s>[-_./])(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>[0-3][0-9])(?![0-9]))?"
+    r"|(?P<s2>[-/])(?P<m2>[1-9]|1[0-2])(?P=s2)(?P<d2>[0-3]?[0-9])(?![0-9])"
+    r"|(?P<m3>0[1-9]|1[0-2])(?P<d3>[0-3][0-9])(?![0-9])"
+    r"|年(?P<m4>[0-9]{1,2})月(?:(?P<d4>[0-9]{1,2})日)?)"
+    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{_YEAR})"
+    r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
+    r")(?![0-9])"
+)
+_DAY_FIRST = (
+    r"(?<![\w.:/-])(?P<d>[0-3]?[0-9])(?:st|nd|rd|th|er|o)?\.?(?:\s+(?:of\s+|de\s+)?|-)"
+    rf"(?P<name>[^\W\d_]{{3,12}})\b\.?(?:,?(?:\s+(?:of\s+|del?\s+)?|-)(?P<y>{_YEAR})(?!\w))?"
+)
+_AFTER_DAY = rf"(?:st|nd|rd|th)?(?![\w:/-]|[.,][0-9])(?:,?\s+(?P<y>{_YEAR})(?!\w))?"
+_LONGEST_NAME = 24  # characters of the name of a month with what joins it to a number
+_SEPARATOR = "\uf82d"  # what replaces - in the identifiers of the keyword index
+
+
+class WrittenDay(NamedTuple):
+    """A day or a month at [start:end] of a text: `date` is YYYY-MM-DD or YYYY-MM, or --MM-DD without
+    a year (ISO 8601:2000). `is_named`: with the name of the month.
+    """
+
+    start: int
+    end: int
+    date: str
+    is_named: bool = False
+
+
+_DIGITS = re.compile("[0-9]+")
+_NUMBERS = "[0-9]+(?:st|nd|rd|th|er|o)?"
+_SIGNS = frozenset("-_./年")  # behind the first number of a day
+_pattern = cache(re.compile)  # faster than the cache of re
+_LETTERS = r"[^\W\d_]+"
+# In a piece between spaces: a year beside a sign, two digits beside a point, or a month's name
+# between hyphens
+_MAY_BE_DAY = rf"{_YEAR}[-_./年]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]|[0-9]-[^\W\d_]{{3}}"
+PIECES_KEPT = 30_000  # cached pieces, some 100 bytes each
+
+
+class _DayPieces(dict[str, bool]):
+    """Whether a piece of text between spaces may be a day in digits, remembered."""
+
+    def __missing__(self, piece: str) -> bool:
+        if len(self) >= PIECES_KEPT:
+            self.clear()
+        self[piece] = re.search(_MAY_BE_DAY, piece) is not None
+        return self[piece]
+
+
+_DAY_PIECES = _DayPieces()
+
+
+@cache
+def _month_pieces() -> frozenset[str]:
+    """The pieces of text that are the name of a month."""
+    spelled = [form for name in MONTHS for form in (name, name.title(), name.upper())]
+    return frozenset(f"{name}{sign}" for name in spelled for sign in ("", ".", ","))
+
+
+def may_have_days(folded: str, pieces: Iterable[str]) -> bool:
+    """Whether a folded text, also given in pieces, may write a day. Takes a
+    fraction of the time of the patterns, which most texts do not need.
+    """
+    return (
+        not _month_pieces().isdisjoint(pieces)
+        or "年" in folded
+        or any(map(_DAY_PIECES.__getitem__, filterfalse(str.isalnum, pieces)))
+    )
+
+
+def written_days(text: str) -> list[WrittenDay]:
+    """The days and months in a text that is folded and in lower case, in order, without overlap."""
+    found: list[WrittenDay] = []
+    end = 0
+    for digits in _DIGITS.finditer(text):
+        if digits.start() < end:
+            continue
+        written = _in_digits(text, digits) or _day_first(text, digits)
+        written = written or _month_first(text, digits, end)
+        if written:
+            end = written.end
+            if written.date:
+                found.append(written)
+    return found
+
+
+def names_month(text: str) -> bool:
+    """Whether a text that is folded and in lower case has the name of a month."""
+    return not MONTHS.keys().isdisjoint(re.findall(_LETTERS, text))
+
+
+def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
+    if text[digits.end() : digits.end() + 1] not in _SIGNS and len(digits[0]) != len("20260308"):
+        return None
+    iso = _pattern(_ISO).match(text, digits.start())
+    if iso:
+        date = _date(*iso.groups())
+        return WrittenDay(*iso.span(), date) if date else None
+    match = _pattern(_NUMERIC).match(text, digits.start())
+    date = _numeric(match) if match else None
+    return WrittenDay(*match.span(), date) if match and date else None
+
+
+def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
+    """'8 March 2026', '8 March'; with the date "" for a day that does not exist."""
+    if digits.end() - digits.start() > 2:
+        return None
+    match = _pattern(_DAY_FIRST).match(text, digits.start())
+    if not match or match["name"] not in MONTHS:
+        return None
+    date = _date(match["y"], str(MONTHS[match["name"]]), digits[0])
+    return WrittenDay(*match.span(), date or "", is_named=True)
+
+
+def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | None:
+    """'March 8, 2026', 'March 8', 'March 2026'; the name begins at `least` or later."""
+    if not text[digits.start() - 1 : digits.start()].isspace():
+        return None
+    before = text[max(digits.start() - _LONGEST_NAME, least) : digits.start()]
+    words = before.split()
+    if not words:
+        return None
+    name = words[-1].rstrip(".,")
+    if name in ("of", "de", "del") and len(words) > 1:
+        name = words[-2]
+    start = digits.start() - len(before) + before.rfind(name)
+    if name not in MONTHS or text[start - 1 : start].isalnum():
+        return None
+    match = _pattern(_AFTER_DAY).match(text, digits.end())
+    if not match:
+        return None
+    if re.fullmatch(_YEAR, digits[0]):
+        date = _date(digits[0], str(MONTHS[name]), None)
+        return WrittenDay(start, digits.end(), date, is_named=True) if date else None
+    if digits.end() - digits.start() > 2:
+        return None
+    date = _date(match["y"], str(MONTHS[name]), digits[0])
+    return WrittenDay(start, match.end(), date, is_named=True) if date else None
+
+
+def _numeric(match: re.Match[str]) -> str | None:
+    """The date of a match of the numeric pattern; None if there is no such day, or two."""
+    groups = {name: value for name, value in match.groupdict().items() if value}
+    year = groups.get("y") or groups.get("y5") or f"20{groups.get('y6')}"
+    month, day = (next((groups[name] for name in groups if name[0] == part), None) for part in "md")
+    if month and day and "y5" in groups and groups["s5"] != "." and int(month) != int(day):
+        if int(month) > 12 >= int(day):
+            month, day = day, month
+        elif int(day) <= 12:
+            return None
+    return _date(year, month or "0", day)
+
+
+_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@lru_cache(4096)
+def _date(year: str | None, month: str, day: str | None) -> str | None:
+    """The date in ISO 8601; None if it does not exist."""
+    number = int(day) if day else 0
+    of_year = int(month)
+    if not 1 <= of_year <= 12 or (day and not 1 <= number <= _LENGTHS[of_year - 1]):
+        return None
+    if year and (of_year, number) == (2, 29):
+        is_leap = int(year) % 4 == 0 and (int(year) % 100 != 0 or int(year) % 400 == 0)
+        if not is_leap:
+            return None
+    start = f"{year or '-'}-{of_year:02}"
+    return f"{start}-{number:02}" if day else start
+
+
+def token(date: str) -> str:
+    """The token of a day, a month, or a day without a year: 2026-03-08, 2026-03, --03-08."""
+    return date.replace("-", _SEPARATOR)
+
+
+def date_of_token(text: str) -> str:
+    """The date of a `token`; any other text as it is."""
+    return text.replace(_SEPARATOR, "-")
+
+
+def split_at_days(folded: str) -> Iterator[tuple[str, str]]:
+    """Split a folded text into texts without the numbers of days, each with the tokens behind it: the
+    year, and the `tokens_of` the day. Names of months and days of eight digits stay.
+
+    'on 2026-03-08 we' -> ('on ', '2026 2026-03-08 --03-08'), (' we', ''), with private letters
+    for the hyphens
+    """
+    at = 0
+    lowered = folded.lower() if _DIGITS.search(folded) else ""
+    # Positions in another length would be others
+    for start, end, date, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
+        text = folded[at:start]
+        if is_named:
+            text += re.sub(_NUMBERS, " ", folded[start:end])
+        elif folded[start:end].isdecimal():
+            text += folded[start:end]
+        yield text, " ".join(tokens_of(date))
+        at = end
+    yield folded[at:], ""
+
+
+@lru_cache(4096)
+def tokens_of(date: str) -> list[str]:
+    """The year of a date, the token of the day or month, and that of the day in any year. The token of
+    a month begins those of its days.
+    """
+    if date.startswith("--"):
+        return [token(date)]
+    dates = [date[:4], date]
+    if len(date) > len("2026-03"):
+        dates.append(f"-{date[4:]}")
+    return list(map(token, dates))
