@@ -157,7 +157,7 @@ def parts_of_similar(word: str, stem: str) -> list[str]:
     """Texts for finding candidates: every term that `similar_terms` may return has at least one of
     them.
     """
-    swapped = [_swapped(word, at) for at in range(len(word) - 1)]
+    swapped = _stems_of_swapped(word)
     pieces = [word[start:end] for start, end in _pieces(word, _allowed_errors(word))]
     return [word, stem, *_roots(word), *pieces, *swapped]
 
@@ -179,8 +179,15 @@ def _allowed_errors(word: str) -> int:
     return 2 if len(word) >= LONG else 1
 
 
-def _swapped(word: str, at: int) -> str:
-    return f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
+@lru_cache(64)
+def _stems_of_swapped(word: str) -> frozenset[str]:
+    """The stems of all words that differ from this one by two swapped letters: of "sevrers", among
+    others "server".
+    """
+    swapped = (
+        f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}" for at in range(len(word) - 1)
+    )
+    return frozenset(stems(swapped).values())
 
 
 def _closest(word: str, stem: str, vocabulary: str, most: int) -> list[str]:
@@ -196,14 +203,19 @@ def _closest(word: str, stem: str, vocabulary: str, most: int) -> list[str]:
             is_near = -most <= term.find(piece) - start <= most
             if is_near and -most <= len(word) - len(term) <= most + LONGEST_ENDING:
                 candidates[term] = count
-    for at in range(len(word) - 1):
-        candidates.update(_terms_with(f"\n{_swapped(word, at)} ", vocabulary))
+    swapped = _stems_of_swapped(word)
+    for swapped_stem in swapped:
+        candidates.update(_terms_with(f"\n{swapped_stem} ", vocabulary))
     ranks = {}
     own_letters = dict.fromkeys(map(ord, word + stem))
     for term, count in candidates.items():
         if len(term.translate(own_letters)) > most:  # too many of its letters are in neither
             continue
-        errors = min(differences(word, term, ENDINGS, most), differences(stem, term, ("",), most))
+        errors = 1
+        if term not in swapped:
+            errors = min(
+                differences(word, term, ENDINGS, most), differences(stem, term, ("",), most)
+            )
         if errors <= most and len(term) >= LEAST:
             ranks[term] = (errors, -count, term)
     best = sorted(ranks, key=ranks.__getitem__)[:CORRECTIONS]

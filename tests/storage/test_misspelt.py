@@ -3,6 +3,7 @@
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.storage.filters import Filters
@@ -236,3 +237,37 @@ def test_words_are_told_as_the_query_and_the_passages_write_them(
     assert answer.results[0]["instead"] == {"BADERN": ["bader"]}
     assert answer.results[0]["explain"]["terms"] == ["öffnen", "bader"]
     assert spellings("Über den Bädern, über") == {"uber": "Über", "den": "den", "badern": "Bädern"}
+
+
+SINGULARS = (
+    "group server garden window kitchen budget project market letter planner printer router folder "
+    "backup tenant doctor teacher student engine motor ticket parcel supplier contract deadline "
+    "holiday airport station harbour battery monitor keyboard customer employee database"
+).split()
+GERUNDS = (
+    "working planning painting cleaning cooking opening traveling repairing reviewing publishing "
+    "scheduling installing updating connecting changing reporting deploying releasing writing making "
+    "baking driving building teaching learning speaking listening printing scanning indexing storing"
+).split()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [SINGULARS, [f"{word}s" for word in SINGULARS], GERUNDS],
+    ids=["singular", "plural", "gerund"],
+)
+def test_exchanged_letters_are_corrected_in_inflected_words(
+    store: HybridStore, words: list[str]
+) -> None:
+    with store.storage.transaction():
+        for word in words:
+            document = Document(word, f"the {word} are fine", {})
+            store.storage.documents.put(store.prepare(document), {})
+    found = []
+    for word in words:
+        middle = len(word) // 2
+        for at in (middle - 1, middle):
+            typed = f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
+            hits = store.search(typed, 1, mode="keyword")
+            found.append([hit["doc_id"] for hit in hits] == [word])
+    assert sum(found) >= 0.95 * len(found)
