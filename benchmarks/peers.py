@@ -27,13 +27,14 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import COMMAND, Row, environ, process, run
 
+from hybrid_memory.extras.agent_text import OPTIONS
 from hybrid_memory.text.analyzer import STOP_WORDS
 
 BUDGETS = (1200, 4800)
@@ -189,16 +190,18 @@ def ours(home: Path, name: str, *settings: str) -> Iterator[Tool]:
     database = str(home / f"{name}.db")
     shell = Shell(shlex.join(COMMAND), home)
     options = ["--quiet", "--db", database, *settings]
-    answer = ["--refresh", "--format", "md", "--floor", "0.25", "--budget"]  # as SKILL.md says
+    within = ["--refresh", "--format", "md", "--floor", "0.25", "--budget"]
 
     def take_in(folder: Path) -> None:
         shell.do(*options, "ingest", "--path", str(folder))
 
-    def ask(budget: str, question: Question) -> Asked:
-        return shell.ask(*options, "search", question.text, *answer, budget)
+    def ask(bounds: Sequence[str], question: Question) -> Asked:
+        return shell.ask(*options, "search", question.text, *bounds)
 
-    yield Tool(name, take_in, partial(ask, "4000"), r"^\*\*")
-    yield Tool(f"{name}, 1,200", lambda folder: None, partial(ask, "1200"), r"^\*\*")
+    yield Tool(name, take_in, partial(ask, OPTIONS), r"^\*\*")
+    for budget in (4000, 1200):
+        bounds = [*within, f"{budget}"]
+        yield Tool(f"{name}, {budget:,}", lambda folder: None, partial(ask, bounds), r"^\*\*")
     if name != "hybrid-memory":
         return
     server = Server([*shell.command, *options, "mcp"], shell.variables)
