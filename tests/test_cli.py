@@ -1250,3 +1250,22 @@ def test_messages_on_a_terminal_break_at_words_and_keep_commands_together(
     assert any("`hybrid-memory ingest --path DIR`" in line for line in lines)
     assert all(len(line) <= 80 for line in lines if "/tmp/" not in line)
     assert as_process(("stats",), environ | missing, Path.cwd()).stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("search", "port", "--limit", "1", "SSH"), "QUERY"),
+        (("ingest", "a", "--incremental", "b"), "DIR"),
+        (("note", "a", "--dir", ".", "b"), "TEXT"),
+    ],
+)
+def test_words_on_both_sides_of_an_option_are_told_where_to_stand(
+    run: Run, words: tuple[str, ...], name: str
+) -> None:
+    done = run(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        f"unrecognized arguments: {words[-1]}; put {name} before or after all options"
+        in done.stderr
+    )

@@ -143,6 +143,10 @@ class Parser(argparse.ArgumentParser):
             message += near
             if not near and "--query" in flags:
                 message += '; a query with a - is written in quotes, "a -b", or as --query=-b'
+        elif message.startswith("unrecognized arguments: "):
+            for argument in self.arguments:
+                if argument.nargs in ("*", "+") and not argument.option_strings:
+                    message += f"; put {argument.metavar} before or after all options"
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"
