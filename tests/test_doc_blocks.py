@@ -32,7 +32,7 @@ NOT_RUN = re.compile(r"^hybrid-memory search$|hybrid-memory .*postgresql://|^uv 
 COMMAND = f"""\
 #!/bin/sh
 case "$1" in
-    init) exec {sys.executable} -m hybrid_memory "$@" --yes ;; # it asks on a terminal
+    init | connect) exec {sys.executable} -m hybrid_memory "$@" --yes ;; # they ask on a terminal
     serve | watch) timeout -s INT 5 {sys.executable} -m hybrid_memory "$@"; [ $? != 1 ] ;;
     *) exec {sys.executable} -m hybrid_memory "$@" ;;
 esac

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from hybrid_memory.errors import HybridMemoryError
 from hybrid_memory.extras.edits import edit, edit_json
-from hybrid_memory.extras.init import EVENT, FILE, remove_hook, write_hook
 from hybrid_memory.extras.json_text import values_of, with_value, without_value
 from tests.command import Run
 
@@ -81,8 +80,8 @@ def test_layout_order_and_numbers_stay(
         '{"hooks": []}',
         '{"hooks": null}',
         '{"hooks": "x"}',
-        f'{{"hooks": {{"{EVENT}": {{}}}}}}',
-        f'{{"hooks": {{"{EVENT}": "x"}}}}',
+        '{"hooks": {"Stop": {}}}',
+        '{"hooks": {"Stop": "x"}}',
         "[]",
         '"x"',
         '{"a": 1, "a": 2}',
@@ -92,30 +91,11 @@ def test_layout_order_and_numbers_stay(
     ],
 )
 def test_settings_of_another_shape_are_refused_and_stay(tmp_path: Path, settings: str) -> None:
-    file = tmp_path / FILE
-    file.parent.mkdir()
+    file = tmp_path / "settings.json"
     file.write_text(settings)
-    for act in (lambda: write_hook(str(tmp_path), ["hm"]), lambda: remove_hook(str(tmp_path))):
-        with pytest.raises(HybridMemoryError, match=r"cannot edit .*; nothing was changed"):
-            act()
-    assert (file.read_text(), os.listdir(file.parent)) == (settings, [file.name])
-
-
-@pytest.mark.parametrize(
-    "entries",
-    [["x"], [None], [{}], [{"hooks": "x"}], [{"hooks": None}], [{"hooks": ["x", 1, {}]}], [[]]],
-)
-def test_odd_entries_of_others_are_kept_beside_the_hook(tmp_path: Path, entries: list[Any]) -> None:
-    file = tmp_path / FILE
-    file.parent.mkdir()
-    text = json.dumps({"hooks": {EVENT: entries}, "model": "opus"}, indent=2) + "\n"
-    file.write_text(text)
-    [entry] = write_hook(str(tmp_path), ["hybrid-memory"])["written"]["hooks"][EVENT]
-    assert json.loads(file.read_text())["hooks"][EVENT] == [*entries, entry]
-    write_hook(str(tmp_path), ["hybrid-memory"])
-    assert json.loads(file.read_text())["hooks"][EVENT] == [*entries, entry]
-    assert remove_hook(str(tmp_path))["removed"] is True
-    assert file.read_text() == text
+    with pytest.raises(HybridMemoryError, match=r"cannot edit .*; nothing was changed"):
+        edit_json(str(file), lambda text, values: with_value(text, ("hooks", "Stop", 0), "x"))
+    assert (file.read_text(), os.listdir(tmp_path)) == (settings, [file.name])
 
 
 def test_a_file_that_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path) -> None:
