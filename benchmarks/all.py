@@ -39,6 +39,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "cut": ["cut.py", "--small"],
     "precision_mem_bench": ["precision_mem_bench.py", "--small"],
     "longmemeval": ["longmemeval.py", "--small"],
+    "weeks": ["weeks.py", "--small"],
     "peers": ["peers.py", "{updates}", "--questions", "4"],
     "heartbeat": ["heartbeat.py", "--small"],
     "real_notes": ["real_notes.py", "--small"],
