@@ -27,7 +27,7 @@ class Progress(NamedTuple):
     stage: str  # "files", "embeddings", "documents" or "queries"
     done: int
     total: int
-    chunks: int = 0  # written so far
+    chunks: int = 0  # of the files so far
 
 
 def count_batches(

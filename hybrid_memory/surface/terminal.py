@@ -145,35 +145,41 @@ def progress_line(quiet: bool) -> AbstractContextManager[Callable[[Progress], No
     return ProgressLine(sys.stderr)
 
 
+SURE = 2.0  # seconds until a rate is shown
+
+
 class ProgressLine:
-    """A terminal line that is redrawn with the progress, the rate and the remaining time."""
+    """A terminal line that is redrawn with the progress and, after SURE seconds of a stage, its rate
+    and the remaining time. Both are measured from the first report on, because it may come late.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._stage = ""
         self._drawn = 0.0
         self._open = False
-        self._started = self._called = time.monotonic()
+        self._started = time.monotonic()
+        self._already = 0
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         if progress.stage != self._stage:
             self._stage = progress.stage
-            self._started = self._called
-        self._called = now
+            self._started = now
+            self._already = progress.done
         finished = progress.done >= progress.total
         if now - self._drawn < 0.1 and not finished:
             return
         self._drawn = now
-        seconds = max(now - self._started, 1e-3)
-        rate = progress.done / seconds
         line = f"{progress.stage} {progress.done:,}/{progress.total:,}"
         if progress.stage == "files":
             line += f", {plural(progress.chunks, 'chunk')}"
-        line += f", {rate:,.0f}/s"
-        if not finished:
-            rest = (progress.total - progress.done) / max(rate, 1e-9)
-            line += f", {_duration(rest)} left"
+        seconds = now - self._started
+        rate = (progress.done - self._already) / max(seconds, SURE)
+        if seconds >= SURE and rate > 0:
+            line += f", {rate:,.0f}/s"
+            if not finished:
+                line += f", {_duration((progress.total - progress.done) / rate)} left"
         width = shutil.get_terminal_size().columns - 1
         with suppress(OSError):  # the terminal may have been closed
             print(

@@ -26,7 +26,7 @@ from ..text.characters import marked_encoding, plural, text_of_bytes
 from . import plan
 from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
-from .report import ELSEWHERE, Report
+from .report import ELSEWHERE, LITTLE_NEW, UNCHANGED, Report
 from .texts import cut_texts_anew
 from .writing import Recut, Writer
 
@@ -189,11 +189,15 @@ class Ingest:
                 if due:
                     intake.index(due, outcome)
                 if number == len(listing.files):  # the last one
-                    intake.finish()  # first, because the progress counts written chunks
+                    intake.finish()
                 self._done += 1
-                self._tell(Progress("files", self._done, self._total, self.report.chunks))
+                self._tell_files(writer)
         except KeyboardInterrupt:
             writer.flush(listing.source)  # keep what was read so far
+            skipped = self.report.skipped_by
+            in_store = self.report.files + skipped[UNCHANGED] + skipped[LITTLE_NEW]
+            self._done = max(self._done, in_store)  # the last file may have been read
+            self._tell_files(writer)
             raise
         intake.remember_source()
 
@@ -278,6 +282,10 @@ class Ingest:
             problems[problems.index(reason)] = line
         else:
             problems.append(line)
+
+    def _tell_files(self, writer: Writer) -> None:
+        chunks = self.report.chunks + writer.waiting_chunks
+        self._tell(Progress("files", self._done, self._total, chunks))
 
     def _tell(self, progress: Progress) -> None:
         self._reached[progress.stage] = progress

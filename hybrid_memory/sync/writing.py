@@ -64,6 +64,11 @@ class Writer:
         if waiting >= GROUP or self._chunks >= self._storage.group:
             self.flush(source)
 
+    @property
+    def waiting_chunks(self) -> int:
+        """The number of chunks that are not yet written."""
+        return self._chunks
+
     def flush(self, source: Source) -> None:
         """Write the buffered documents."""
         if self._documents or self._unchanged:
@@ -125,11 +130,17 @@ class Writer:
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
         """Run `put` in a transaction that also checks and saves the source."""
-        with self._storage.transaction():
-            self._storage.sources.check_claim(source)
-            if news := self._storage.sources.news(source):
-                self._storage.sources.remember(news)
-            put()
+        report = self._report
+        before = report.files, report.chunks, report.embedded
+        try:
+            with self._storage.transaction():
+                self._storage.sources.check_claim(source)
+                if news := self._storage.sources.news(source):
+                    self._storage.sources.remember(news)
+                put()
+        except BaseException:  # nothing was written
+            report.files, report.chunks, report.embedded = before
+            raise
 
     def _put(self) -> None:
         vectors = self._vectors

@@ -274,6 +274,7 @@ PATTERNS = {
     "PLACEHOLDER": "fullmatch",
     "INDENTATION": "match",
     "LABELED": "finditer",
+    "QUERY_OF_CURSOR": "fullmatch",
     "org.ELSEWHERE": "match",
     "org.ID": "finditer",
     "PROPERTY": "finditer",
