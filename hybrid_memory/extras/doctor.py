@@ -46,7 +46,9 @@ RESTORE = (
 )
 LINES_OF_HEAD = 20  # of a document, which may have a line with its date
 REINDEX = "`hybrid-memory reindex` repairs it"
-DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
+DAMAGED_ROWS = (
+    "`hybrid-memory delete --doc-id ID`, then store or ingest it again; if that fails, " + RESTORE
+)
 # Rules for files that the next ingest will read; "late": there was too little time so far
 PASSING = {NEW, "changing", "late"}
 EXTRACT_SECONDS = 3.0  # for extracting text from all files that are not in the store, such as PDFs
@@ -223,12 +225,8 @@ def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis
             problems.append(rows)
         yield _summary("indexed", "every chunk is in the keyword index", problems, REINDEX)
 
-        problems = []
-        for doc_id in checks.without_document():
-            problems.append(f"the chunks of {doc_id!r} have no note")
-        for doc_id in checks.miscounted():
-            problems.append(f"{doc_id!r} has more or fewer chunks than it should have")
-        yield _summary("documents", "notes and chunks agree", problems, DELETE)
+        problems = checks.rows(thorough=thorough)
+        yield _summary("documents", "notes and chunks agree", problems, DAMAGED_ROWS)
 
         ok = "it has a place for every embedding"
         if thorough:

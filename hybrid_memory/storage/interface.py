@@ -443,11 +443,10 @@ class Checks(Protocol):
         no chunk.
         """
 
-    def without_document(self) -> list[str]:
-        """The document ids of chunks whose document is missing."""
-
-    def miscounted(self) -> list[str]:
-        """The documents whose number of chunks differs from their `chunk_count`."""
+    def rows(self, *, thorough: bool) -> list[str]:
+        """A line for each contradiction between rows, such as a chunk without its document, and for
+        values that this program never writes. `thorough` reads every row.
+        """
 
     def vectors(self, *, thorough: bool) -> list[str]:
         """A line for each inconsistency between embeddings and the vector index. `thorough` reads

@@ -14,6 +14,7 @@ Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
 Score = TypeVar("Score", float, tuple[int, int])
 Order = Callable[[Collection[int]], Iterable[int]]  # sorts ids by their documents
 
+MISCOUNT = "{!r} has more or fewer chunks than it should have"  # a line about a document
 LAST_LINE = 2**31 - 1  # more lines than a document has
 TIES = 60  # extra rows to read, because some may score the same as the last one wanted
 MORE = 8  # factor by which more rows are read if all of the extra ones do

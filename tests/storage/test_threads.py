@@ -125,7 +125,7 @@ def test_only_what_may_come_from_damage_is_a_reason_to_read_the_whole_file(db_pa
             store.search("ssh")
         connection.execute("update documents set metadata = '{}'")
         connection.execute("update chunks set content = x'00ff'")
-        with pytest.raises(StoreError, match="a column of text has a value of another type"):
+        with pytest.raises(StoreError, match="content has a value of another type"):
             store.search("ssh")
         assert checks(statements)
 

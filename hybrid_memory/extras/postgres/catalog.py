@@ -9,6 +9,7 @@ from typing import Any
 
 from ...storage.encoding import UNIT
 from ...storage.filters import Filters, key_like, keys_of, like_key
+from ...storage.rows import MISCOUNT
 from ...storage.source import DocumentRow, SourceFile
 from .chunks import Links, text_of_chunks
 from .connection import Connection, from_column, here, text, to_column
@@ -305,11 +306,9 @@ class Checks:
             NOT_STORED, self._parameters
         )[0]
 
-    def without_document(self) -> list[str]:
-        return []  # foreign keys rule this out
-
-    def miscounted(self) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.all(MISCOUNTED, self._parameters)]
+    def rows(self, *, thorough: bool) -> list[str]:  # types and foreign keys rule out the others
+        miscounted = self._conn.all(MISCOUNTED, self._parameters)
+        return [MISCOUNT.format(doc_id) for (doc_id,) in miscounted]
 
     def vectors(self, *, thorough: bool) -> list[str]:
         row = self._conn.first(DIMS, self._parameters)

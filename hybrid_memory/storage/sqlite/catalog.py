@@ -13,6 +13,7 @@ from ...text.characters import storable
 from ..encoding import UNIT, decode_embedding
 from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
+from ..rows import MISCOUNT
 from ..source import DocumentRow, SourceFile
 from . import bitplanes
 from .bitplanes import PLACES
@@ -376,11 +377,15 @@ class Checks:
     def keyword_index_differences(self) -> tuple[int, int]:
         return self._count(NOT_INDEXED), self._count(NOT_STORED)
 
-    def without_document(self) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.execute(WITHOUT_DOCUMENT)]
+    def rows(self, *, thorough: bool) -> list[str]:
+        from .impossible import impossible_rows
 
-    def miscounted(self) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.execute(MISCOUNTED)]
+        problems = impossible_rows(self._conn, thorough=thorough)
+        for (doc_id,) in self._conn.execute(WITHOUT_DOCUMENT):
+            problems.append(f"the chunks of {doc_id!r} have no note")
+        for (doc_id,) in self._conn.execute(MISCOUNTED):
+            problems.append(MISCOUNT.format(doc_id))
+        return problems
 
     def vectors(self, *, thorough: bool) -> list[str]:
         return check_vectors(self._conn, thorough=thorough)

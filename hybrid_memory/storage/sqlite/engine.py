@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .vectors import QueryCache, VectorIndex
 
 # What reading a damaged file can raise, in SQLite and in code that reads values which this program
-# never wrote. A plain ValueError is not among them, because it reports a mistake of the caller.
+# never wrote. A plain ValueError mostly reports a mistake of the caller.
 SIGNS_OF_DAMAGE = (
     sqlite3.DatabaseError,
     UnicodeDecodeError,
@@ -47,21 +47,13 @@ SIGNS_OF_DAMAGE = (
     AttributeError,
     LookupError,
     TypeError,
+    ValueError,
 )
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
 MUCH_FREE = 0.01  # share of the pages
 MUCH_GROWN = 1.5  # times the earlier number of chunks
-
-# SQLite's own check accepts values whose type is not that of their column.
-NO_TEXT = """
-select exists (
-    select 1 from chunks where typeof(content) || typeof(heading) || typeof(heading_path) <> 'texttexttext'
-) or exists (
-    select 1 from documents where typeof(doc_id) || typeof(metadata) || typeof(chunking) <> 'texttexttext'
-)
-"""
 
 
 class SQLiteStorage:
@@ -205,16 +197,21 @@ class SQLiteStorage:
         return explanation
 
     def _damage(self, error: Exception) -> str | None:
-        """Describe the damage, if reading a damaged file caused the error."""
+        """Describe the damage, if reading a damaged file caused the error: bytes that SQLite cannot
+        read, or rows that this program never writes.
+        """
         if isinstance(error, json.JSONDecodeError):
             return str(error)
+        is_callers = isinstance(error, ValueError) and not isinstance(error, SIGNS_OF_DAMAGE[:-1])
         try:
-            line: str = self.connection.execute("pragma integrity_check(1)").fetchone()[0]
-            if line == "ok" and self.connection.execute(NO_TEXT).fetchone()[0]:
-                line = "a column of text has a value of another type"
-        except sqlite3.DatabaseError as problem:
+            if not is_callers:
+                line: str = self.connection.execute("pragma integrity_check(1)").fetchone()[0]
+                if line != "ok":
+                    return line.replace("\n", " ")
+            problems = self.checks.rows(thorough=True) or self.checks.vectors(thorough=False)
+        except SIGNS_OF_DAMAGE as problem:
             return str(problem)
-        return None if line == "ok" else line.replace("\n", " ")
+        return problems[0] if problems else None
 
     def waiting(self, seconds: float) -> "AbstractContextManager[None]":
         return connection.waiting(self.connection, seconds)

@@ -138,8 +138,8 @@ def run_links(args: Namespace) -> int:
         raise UsageError("give either TARGET or --broken")
     with open_store(args) as store:
         answer = broken(store) if args.broken else links(store, args.target)
-    show = _show_broken if args.broken else _show_links
-    print_answer(args, answer, lambda stream: show(answer, stream))
+        show = _show_broken if args.broken else _show_links
+        print_answer(args, answer, lambda stream: show(answer, stream))
     return 0
 
 
