@@ -274,7 +274,6 @@ PATTERNS = {
     "PLACEHOLDER": "fullmatch",
     "INDENTATION": "match",
     "LABELED": "finditer",
-    "QUERY_OF_CURSOR": "fullmatch",
     "org.ELSEWHERE": "match",
     "org.ID": "finditer",
     "PROPERTY": "finditer",
