@@ -182,7 +182,7 @@ def test_vector_mode_finds_by_meaning_with_the_cosine_as_score(store: HybridStor
     assert hits[0]["scores"] == {"keyword": None, "vector": pytest.approx(1.0, abs=1e-5)}
 
 
-def test_hybrid_score_is_the_weighted_sum_of_bm25_by_the_best_and_nearness(
+def test_hybrid_score_is_the_weighted_sum_of_bm25_with_coverage_and_nearness(
     db_path: str, embedder: TopicEmbedder
 ) -> None:
     config = {"keyword_weight": 1, "vector_weight": 3}
@@ -196,7 +196,8 @@ def test_hybrid_score_is_the_weighted_sum_of_bm25_by_the_best_and_nearness(
         assert {hit["doc_id"] for hit in hits} == {"both", "word"}
         for hit in hits:
             why = hit["explain"]
-            legs = 0.25 * hit["scores"]["keyword"] / top_bm25 + 0.75 * why["nearness"]
+            bm25 = hit["scores"]["keyword"] / top_bm25
+            legs = 0.25 * why["coverage"] * (2 * bm25 + 1) / 3 + 0.75 * why["nearness"]
             assert why["keyword"]["telling"] == 1
             assert why["keyword"]["part"] + why["vector"]["part"] == pytest.approx(
                 legs / 1.07, abs=1e-3

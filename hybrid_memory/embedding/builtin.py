@@ -28,7 +28,7 @@ import mmap
 import os
 import struct
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import hypot
@@ -122,17 +122,18 @@ class Table:
             raise ValueError(f"{path} is not a table of token vectors")
         self.dims: int = dims
         self._place = HEADER.size
-        levels = [128 + level for level in self._next(LEVELS).cast("b")]
+        self.levels = self._next(LEVELS).cast("b")
+        levels = [128 + level for level in self.levels]
         # Tables for bytes.translate: a row's byte -> its first and its second component, plus 128
         self._low = bytes(levels[byte % LEVELS] for byte in range(0x100))
         self._high = bytes(levels[byte // LEVELS] for byte in range(0x100))
         offsets = self._next(4 * (tokens + 1)).cast("I")
         self._boundaries = self._next(4 * boundaries).cast("I")
-        self._row_of = self._next(2 * tokens).cast("H")
-        self._scales = self._next(2 * rows).cast("H")
+        self.row_of = self._next(2 * tokens).cast("H")
+        self.scales = self._next(2 * rows).cast("H")
         self._kinds = self._next(boundaries)
         self._strings = Strings(offsets, self._next(length))
-        self._rows = self._next(rows * dims // 2)
+        self.packed_rows = self._next(rows * dims // 2)
         self._middle = repeated_in_lanes(128, dims)
         self._longest = 0
         self._vocabulary: dict[bytes, int] = {}
@@ -146,6 +147,14 @@ class Table:
 
     def token(self, index: int) -> str:
         return self._strings[index].decode()
+
+    def index(self, token: str) -> int:
+        """The index of a token, or -1."""
+        data = token.encode()
+        index = bisect_left(self._strings, data)
+        if index < len(self._strings) and self._strings[index] == data:
+            return index
+        return -1
 
     def read_vocabulary(self) -> None:
         """Read all tokens into a dict, which makes `longest_prefix` ten times as fast. This takes
@@ -183,14 +192,14 @@ class Table:
 
         None if the token has no vector.
         """
-        row = self._row_of[index]
+        row = self.row_of[index]
         if row == NO_ROW:
             return None
         size = self.dims // 2
-        packed = bytes(self._rows[row * size : (row + 1) * size])
+        packed = bytes(self.packed_rows[row * size : (row + 1) * size])
         spread = bytearray(4 * self.dims)
         spread[::4] = packed.translate(self._low) + packed.translate(self._high)
-        return (int.from_bytes(spread, "little") - self._middle) * self._scales[row]
+        return (int.from_bytes(spread, "little") - self._middle) * self.scales[row]
 
 
 class Characters(dict[int, str]):
@@ -273,11 +282,11 @@ class BuiltinEmbedder:
         """
         self._batched += len(texts)
         if self._batched >= MANY:
-            self._table.read_vocabulary()
+            self.table.read_vocabulary()
         return [self._vector(text) for text in texts]
 
     def dims(self) -> int:
-        return self._table.dims
+        return self.table.dims
 
     def is_available(self) -> bool:
         return True
@@ -293,7 +302,7 @@ class BuiltinEmbedder:
         """The text's tokens, with [UNK] for a word without tokens."""
         words = text.translate(self._characters).split()
         return [
-            self._table.token(index) if index >= 0 else "[UNK]"
+            self.table.token(index) if index >= 0 else "[UNK]"
             for word in words
             for index in self._pieces(word)
         ]
@@ -306,13 +315,18 @@ class BuiltinEmbedder:
         token, *rest = self.tokenize(word)
         return token != "[UNK]" and (not rest or (len(rest) == 1 and rest[0] in INFLECTIONS))
 
+    def length(self, text: str) -> float:
+        """The length of the sum of the text's token vectors; 0 if no token has a vector."""
+        *lanes, _, _ = self._unpack(self._sum_of_all(text))
+        return hypot(*lanes)
+
     @cached_property
-    def _table(self) -> Table:
+    def table(self) -> Table:
         return Table(self.path)
 
     @cached_property
     def _characters(self) -> Characters:
-        return Characters(self._table)
+        return Characters(self.table)
 
     def _pieces(self, word: str) -> list[int]:
         """The indexes of a word's tokens by WordPiece; [-1] if it has none.
@@ -326,10 +340,10 @@ class BuiltinEmbedder:
         prefix = b""
         pieces: list[int] = []
         while rest:
-            index = self._table.longest_prefix(prefix + rest)
+            index = self.table.longest_prefix(prefix + rest)
             if index < 0:
                 return [-1]
-            length = len(self._table.token(index).encode()) - len(prefix)
+            length = len(self.table.token(index).encode()) - len(prefix)
             if length <= 0:  # only the bare "##" fits
                 return [-1]
             pieces.append(index)
@@ -339,13 +353,13 @@ class BuiltinEmbedder:
 
     def _lanes(self, index: int) -> int:
         """A token's vector as in `Table.lanes`, followed by the COUNTS."""
-        count_of_tokens = 1 << 32 * self._table.dims
+        count_of_tokens = 1 << 32 * self.table.dims
         if index < 0:
             return count_of_tokens
-        lanes = self._table.lanes(index)
+        lanes = self.table.lanes(index)
         if lanes is None:
             return count_of_tokens
-        count_of_vectors = 1 << 32 * (self._table.dims + 1)
+        count_of_vectors = 1 << 32 * (self.table.dims + 1)
         return count_of_tokens + lanes + count_of_vectors
 
     def _sum(self, word: bytes) -> int:
@@ -389,11 +403,11 @@ class BuiltinEmbedder:
         return [component / length for component in lanes]
 
     def _unpack(self, total: int) -> tuple[int, ...]:
-        size = self._table.dims + COUNTS
+        size = self.table.dims + COUNTS
         half = self._half
         # `half` makes every lane positive; negative lanes would borrow from the next.
         return struct.unpack(f"<{size}i", ((total + half) ^ half).to_bytes(4 * size, "little"))
 
     @cached_property
     def _half(self) -> int:
-        return repeated_in_lanes(1 << 31, self._table.dims)
+        return repeated_in_lanes(1 << 31, self.table.dims)

@@ -89,13 +89,13 @@ class MultilingualEmbedder(BuiltinEmbedder):
     def tokenize(self, text: str) -> list[str]:
         """The text's tokens, with [UNK] for a character without a token."""
         return [
-            self._table.token(number) if number >= 0 else "[UNK]"
+            self.table.token(number) if number >= 0 else "[UNK]"
             for word in words(text)
             for number in numbers(word, self._longest)
         ]
 
     @cached_property
-    def _table(self) -> Table:
+    def table(self) -> Table:
         return Table(self.path, FOLDED)
 
     @cached_property
@@ -103,9 +103,9 @@ class MultilingualEmbedder(BuiltinEmbedder):
         return Sums(self._sum_of_word)
 
     def _longest(self, text: str) -> tuple[int, int]:
-        number = self._table.longest_prefix(text.encode(errors="surrogatepass"))
+        number = self.table.longest_prefix(text.encode(errors="surrogatepass"))
         if number >= 0:
-            return (len(self._table.token(number)), number)
+            return (len(self.table.token(number)), number)
         return (0, -1)
 
     def _sum_of_word(self, word: str) -> int:

@@ -37,6 +37,7 @@ from ..documents.formats import format_at, format_of, refusal
 from ..documents.markdown import parse
 from ..errors import NotFoundError, QueryError
 from ..search.answer import operator_lines
+from ..search.coverage import of_chunks
 from ..search.request import Request, request_of
 from ..storage.source import (
     Refusal,
@@ -621,8 +622,11 @@ def _as_entry(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
 def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
     """The words of the query that the document's passages have."""
     with store.storage.snapshot():
-        ids = store.storage.chunks.at(doc_id)
-        coverages = store.storage.keyword().coverage(query, ids).values()
+        keyword = store.storage.keyword()
+        leg = keyword.ranked(query, 1)
+        words = query.with_forms(leg.forms).with_substitutes(leg.substitutes)
+        chunks = store.storage.chunks.candidates(store.storage.chunks.at(doc_id))
+        coverages = of_chunks(store.storage, words, keyword.rarities(words), chunks).values()
     return {word for coverage in coverages for word in coverage.terms}
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..storage.rows import ChunkRow, Neighbour
+    from ..storage.rows import Candidate, ChunkRow, Neighbour
+    from .coverage import Coverage
     from .legs import Legs
 
 
@@ -12,18 +13,19 @@ class Hit:
     """A candidate chunk and its partial scores. Each stage sets the fields of its subject."""
 
     __slots__ = (
-        "_score_before_decay", "also", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
-        "document", "has_phrases", "id", "lacks_name", "legs", "nearness", "neighbours", "newer",
-        "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
+        "_score_before_decay", "also", "candidate", "chunk_id", "chunks", "confidence", "coverage", "covered",
+        "decay", "doc_id", "document", "has_phrases", "id", "lacks_name", "legs", "nearness", "neighbours",
+        "newer", "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
         "succession", "terms", "text",
     )  # fmt: skip
 
-    def __init__(self, id: int, doc_id: str, chunk_id: str, text: str, legs: "Legs") -> None:
+    def __init__(self, candidate: "Candidate", legs: "Legs") -> None:
         self.legs = legs  # which found it
-        self.id = id
-        self.doc_id = doc_id
-        self.chunk_id = chunk_id
-        self.text = text
+        self.candidate = candidate
+        self.id = candidate.id
+        self.doc_id = candidate.doc_id
+        self.chunk_id = candidate.chunk_id
+        self.text = candidate.text
         # Merging
         self.score = 0.0  # 0 to 1, changed by later stages, too
         self.source = ""  # "keyword", "vector" or "hybrid": which legs retrieved it
@@ -45,7 +47,8 @@ class Hit:
         self.succession = 0.0  # the part of the score that puts it before what it replaces
         # Confidence
         self.confidence = 0.0
-        self.coverage = 0.0
+        self.covered: Coverage | None = None  # how much of the query the chunk has
+        self.coverage = 0.0  # the same as a number, with the days of a passage
         self.lacks_name = False  # a name in the query is not in the chunk
         self.nearness: float | None = None
         self.terms: Sequence[str] = ()  # words of the query that the chunk has

@@ -15,6 +15,11 @@ the definition of inverse document frequency, those of independent words add up 
 where one chunk of all has these words by chance. Words are not independent, hence twice.) One that
 has less counts by the cube of its share.
 
+The product is multiplied by the coverage of the chunk, the share of the query that it has (coverage.py),
+so that a chunk which repeats one rare word does not pass for an answer. A third of the keyword part is
+the coverage alone: it counts near words, too. Names of documents and identifiers are looked up, and
+their BM25 counts without coverage.
+
 A part of what the vectors give to a chunk is the nearness of the first chunks of its document:
 these say what it is about, in its title and its first sentences, which a chunk from the middle of
 it does not repeat.
@@ -23,27 +28,32 @@ These figures were found on judged collections (docs/measurements.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..merger import divide_by_best, source, weighted_sum
+from ..merger import divide_by_best, source
 from ..storage.rows import KeywordLeg, Ranking
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
+BM25_SHARE = 2 / 3  # of the keyword part; the rest is the coverage alone
 LEADS = 2  # chunks with which a document begins that speak for all of it
 ROUNDING = 1e-9  # of a mean of cosines
 LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
+
+NONE: Mapping[int, float] = MappingProxyType({})
 
 
 class Legs(NamedTuple):
     """What both legs retrieved, and their parts of the score of each chunk, by chunks.id.
 
-    A chunk that only the keyword leg retrieved has a vector part, too. Without an embedding, that
-    is estimated from its keyword score, so that the chunk is not ranked last.
+    A chunk that one leg retrieved has a part of the other leg, too. Without an embedding, its vector
+    part is estimated from its keyword score, so that the chunk is not ranked last.
     """
 
-    keyword_parts: Mapping[int, float]  # 0 to 1, before the weights
-    vector_parts: Mapping[int, float]
+    bm25: Mapping[int, float]  # divided by the best one, times `strength`: 0 to 1
     strength: float  # of the best keyword hit, 0 to 1; "telling" in `explain`
+    vector_parts: Mapping[int, float]  # 0 to 1, before the weight
+    needs_coverage: bool  # whether the keyword part depends on the coverage
     # Retrieved by each leg, best first. Keyword scores are BM25, raised for a document that the query
     # names; for symbols, a share
     keyword_scores: Mapping[int, float]
@@ -52,21 +62,35 @@ class Legs(NamedTuple):
     nearness: Mapping[int, float]  # of each chunk that has a cosine
     weights: tuple[float, float]  # of keywords and vectors; their sum is 1
 
-    scores: Mapping[int, float]  # the weighted sum of both parts
-
     def source(self, id: int) -> str:
         """The legs that retrieved a chunk: "keyword", "vector" or "hybrid"."""
         return source(id, self.keyword_scores, self.vector_scores)
 
-    def parts(self, id: int, scale: float) -> dict[str, dict[str, Any]]:
+    def keyword_part(self, id: int, coverage: float) -> float:
+        """The part of the keyword leg before its weight, 0 to 1."""
+        bm25 = self.bm25.get(id, 0.0)
+        if not self.needs_coverage:
+            return bm25
+        return coverage * (BM25_SHARE * bm25 + 1 - BM25_SHARE)
+
+    def score(self, id: int, coverage: float) -> float:
+        """The weighted sum of both parts."""
+        keyword_weight, vector_weight = self.weights
+        keyword_part = self.keyword_part(id, coverage)
+        return keyword_weight * keyword_part + vector_weight * self.vector_parts.get(id, 0.0)
+
+    def parts(self, id: int, coverage: float, scale: float) -> dict[str, dict[str, Any]]:
         """Return the parts of both legs in a score that was multiplied by `scale` afterwards."""
         keyword_weight, vector_weight = self.weights
+        keyword_part = self.keyword_part(id, coverage)
+        vector_part = self.vector_parts.get(id, 0.0)
         return {
             "keyword": {
-                **_part(id, self.keyword_scores, self.keyword_parts, scale * keyword_weight),
+                **_part(id, self.keyword_scores, keyword_part, scale * keyword_weight),
+                "bm25": self.bm25.get(id, 0.0),
                 "telling": self.strength,
             },
-            "vector": _part(id, self.vector_scores, self.vector_parts, scale * vector_weight),
+            "vector": _part(id, self.vector_scores, vector_part, scale * vector_weight),
         }
 
 
@@ -77,33 +101,39 @@ def put_on_one_scale(
     sample: Mapping[int, float],
     leads: Mapping[int, Sequence[int]],
     weights: tuple[float, float],
+    *,
+    further_scores: Mapping[int, float] = NONE,
+    is_lookup: bool = False,
 ) -> Legs:
     """Put the legs on one scale. A leg that ran alone is divided by its best score.
 
     `sample` has the cosines of a fixed sample of chunks: the similarity that the model gives to any
-    text. `leads` are the first chunks of each chunk's document.
+    text. `leads` are the first chunks of each chunk's document. `further_scores` are the BM25 of
+    chunks that only the vector leg retrieved.
     """
     keyword_ranking = keyword_leg.ranking if keyword_leg else []
     nearness = measure_nearness(cosines, sample)
-    keyword_parts = divide_by_best(keyword_ranking)
+    bm25 = divide_by_best([*keyword_ranking, *further_scores.items()])
     vector_parts = divide_by_best(vector_ranking or [])
     strength = 1.0
+    needs_coverage = False
     if keyword_leg is not None and vector_ranking is not None:
         strength = _strength(keyword_leg)
+        needs_coverage = not is_lookup
         greatest = max(nearness.values(), default=0.0)
-        estimates = {id: share * greatest for id, share in keyword_parts.items()}
+        estimates = {id: bm25[id] * greatest for id, _ in keyword_ranking}
         vector_parts = _with_leads(estimates | nearness, nearness, leads)
-        keyword_parts = {id: share * strength for id, share in keyword_parts.items()}
+        bm25 = {id: share * strength for id, share in bm25.items()}
     return Legs(
-        keyword_parts=keyword_parts,
-        vector_parts=vector_parts,
+        bm25=bm25,
         strength=strength,
+        vector_parts=vector_parts,
+        needs_coverage=needs_coverage,
         keyword_scores=dict(keyword_ranking),
         vector_scores=dict(vector_ranking or []),
         cosines=cosines,
         nearness=nearness,
         weights=weights,
-        scores=weighted_sum(keyword_parts, vector_parts, *weights),
     )
 
 
@@ -149,14 +179,11 @@ def _strength(keyword_leg: KeywordLeg) -> float:
     return min(best / keyword_leg.full_score, 1.0) ** SHARPNESS
 
 
-def _part(
-    id: int, retrieved: Iterable[int], parts: Mapping[int, float], weight: float
-) -> dict[str, Any]:
+def _part(id: int, retrieved: Iterable[int], normalised: float, weight: float) -> dict[str, Any]:
     """Describe one leg's part: the chunk's rank from 1 (None if not retrieved) and its weighted
     score.
     """
     ranks = (rank for rank, other in enumerate(retrieved, 1) if other == id)
-    normalised = parts.get(id, 0.0)
     return {
         "rank": next(ranks, None),
         "normalised": normalised,

@@ -47,7 +47,7 @@ CANDIDATES = 60
 # Of keywords and vectors, for a query that is an identifier or a document's name
 LOOKUP_WEIGHTS = (0.7, 0.3)
 MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # the vectors of this model are weaker than keywords
-WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
+WEIGHTS = (0.5, 0.5)  # for every other query, unless the user chose weights
 
 
 ORDERING: list[Stage] = [
@@ -274,8 +274,21 @@ class Search:
         ranking = found.ranking
         if keyword is not None and not found.cosines:
             ranking = None  # nothing that was found has an embedding
-        weights = self._weights(keyword, ranking, state)
-        return put_on_one_scale(keyword, ranking, found.cosines, found.sample, found.leads, weights)
+        further_scores: Mapping[int, float] = {}
+        if keyword is not None and keyword.ranking and ranking:
+            with _timed("keyword", timings):
+                only_near = dict(ranking).keys() - dict(keyword.ranking).keys()
+                further_scores = state.keyword_index.scores(state.searched, only_near)
+        return put_on_one_scale(
+            keyword,
+            ranking,
+            found.cosines,
+            found.sample,
+            found.leads,
+            self._weights(keyword, ranking, state),
+            further_scores=further_scores,
+            is_lookup=state.is_lookup,
+        )
 
     def _by_keyword(self, state: SearchState, depth: int) -> "KeywordLeg | None":
         """Search by keyword. What this says of the query is the same at every depth."""
@@ -283,6 +296,7 @@ class Search:
             return None
         leg = state.keyword_index.ranked(state.query, depth)
         state.substitutes = dict(leg.substitutes)
+        state.searched = state.query.with_forms(leg.forms).with_substitutes(leg.substitutes)
         state.is_lookup = leg.is_name or state.query.is_identifier
         return leg
 
@@ -330,7 +344,8 @@ class Search:
     def _candidates(self, legs: Legs) -> list[Hit]:
         """Return a hit for every chunk that a leg found and that still exists."""
         ids = [*legs.keyword_scores, *legs.vector_scores]
-        return [Hit(*row, legs) for row in self._storage.chunks.candidates(dict.fromkeys(ids))]
+        candidates = self._storage.chunks.candidates(dict.fromkeys(ids))
+        return [Hit(candidate, legs) for candidate in candidates]
 
 
 def _of_query(state: SearchState) -> OfQuery:
@@ -378,4 +393,4 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None
 def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
     started = time.perf_counter()
     yield
-    timings[part] = time.perf_counter() - started
+    timings[part] = timings.get(part, 0.0) + time.perf_counter() - started

@@ -106,13 +106,14 @@ def _explanation(hit: "Hit") -> dict[str, Any]:
     `succession` and `rerank` where there are any, add up to `score_before_decay`.
     """
     parts = {
-        **hit.legs.parts(hit.id, hit.scale),
+        **hit.legs.parts(hit.id, hit.covered.share if hit.covered else 0.0, hit.scale),
         "neighbours": hit.neighbours,
         "document": hit.document,
         "score_before_decay": hit.score_before_decay,
         "decay": hit.decay,
         "terms": list(hit.terms),
         "coverage": hit.coverage,
+        "words": dict(hit.covered.parts) if hit.covered else {},
         "nearness": hit.nearness,
     }
     if hit.of_date:

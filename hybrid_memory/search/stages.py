@@ -17,6 +17,7 @@ from ..text import analyzer
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
 from ..text.written_days import date_of_token
+from .coverage import of_chunks
 from .hit import Hit
 from .state import SearchState
 
@@ -39,8 +40,10 @@ NEAR = 0.3
 def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Give each candidate the weighted sum of the scores of both legs."""
     candidates = list(hits)
+    if candidates and candidates[0].legs.needs_coverage:
+        cover(candidates, state)
     for hit in candidates:
-        hit.score = hit.legs.scores.get(hit.id, 0.0)
+        hit.score = hit.legs.score(hit.id, hit.covered.share if hit.covered else 0.0)
         hit.source = hit.legs.source(hit.id)
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
@@ -277,20 +280,28 @@ def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     return []
 
 
+def cover(hits: Sequence[Hit], state: SearchState) -> None:
+    """Find out how much of the query the hits have, unless that is known."""
+    new = [hit.candidate for hit in hits if hit.covered is None]
+    if new:
+        found = of_chunks(state.storage, state.searched, state.rarities, new)
+        for hit in hits:
+            hit.covered = hit.covered or found[hit.id]
+
+
 def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     """Set the confidence of each hit. Unlike a score, which is relative to the best result, it can be
     compared between searches.
 
-    Confidence is the mean of two values from 0 to 1. Coverage is the share of the query's words that
-    the chunk has, weighted by inverse document frequency, so that a name that no chunk has counts
-    most. Nearness is (cosine - mean) / (1 - mean), where mean is the query's mean cosine with a
-    sample of the store: it removes the similarity that a model gives to any two texts. Standard
-    deviations above the mean were a worse measure on judged collections, because they grow with the
-    number of subjects in a store. A passage that lacks a name of the query, one about another person
-    or thing, has at most MOST_WITHOUT_NAME.
+    Confidence is the mean of two values from 0 to 1: the coverage (coverage.py), and the nearness,
+    which is (cosine - mean) / (1 - mean), where mean is the query's mean cosine with a sample of the
+    store: it removes the similarity that a model gives to any two texts. Standard deviations above
+    the mean were a worse measure on judged collections, because they grow with the number of
+    subjects in a store. A passage that lacks a name of the query, one about another person or thing,
+    has at most MOST_WITHOUT_NAME.
 
-    Coverage is read in batches: `limit` hits first, then twice as many each time, as later stages
-    ask for them.
+    Where the coverage is not known yet, it is computed in batches: `limit` hits first, then twice as
+    many each time, as later stages ask for them.
     """
     ranked = list(hits)
     start = 0
@@ -299,7 +310,7 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
         batch = ranked[start : start + size]
         start += size
         size *= 2
-        _cover(batch, state)
+        _set_coverage(batch, state)
         for hit in batch:
             hit.nearness = hit.legs.nearness.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
@@ -308,19 +319,20 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
             yield hit
 
 
-def _cover(batch: list[Hit], state: SearchState) -> None:
+def _set_coverage(batch: Sequence[Hit], state: SearchState) -> None:
     """Set which words of the query each hit has, and their share."""
     if state.request.fts_syntax:
         for hit in batch:
             hit.coverage = 1.0
             hit.terms = [state.query.text]
         return
-    coverage = state.keyword_index.coverage(state.query, [hit.id for hit in batch])
+    cover(batch, state)
     besides = state.query.words_besides_days
     written = spellings(state.query.text)
     for hit in batch:
-        hit.coverage = coverage[hit.id].share
-        terms = coverage[hit.id].terms
+        assert hit.covered is not None
+        terms = hit.covered.terms
+        hit.coverage = hit.covered.share
         hit.terms = [written.get(term.lower(), date_of_token(term)) for term in terms]
         found = {term.lower() for term in terms}
         hit.lacks_name = any(found.isdisjoint(name) for name in state.query.names)

@@ -1,6 +1,7 @@
 """The state of a search in progress."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,3 +34,9 @@ class SearchState:
         self.is_lookup = False  # whether the query is a name or an identifier
         # Words of the query that no chunk has, and those that were looked for in their place
         self.substitutes: Mapping[str, Sequence[str]] = {}
+        self.searched = query  # with its substitutes and the forms of its words
+
+    @cached_property
+    def rarities(self) -> Mapping[str, float]:
+        """The inverse document frequencies of the words that are searched for."""
+        return self.keyword_index.rarities(self.searched)

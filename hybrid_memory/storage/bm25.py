@@ -1,10 +1,11 @@
 """BM25 as in FTS5, with our column weights, and stems by FTS5's porter tokenizer."""
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from math import log
 
 from ..text.analyzer import stemmed
+from ..text.equality import Form
 
 HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
 # A term adds less than its idf x (K1 + 1), for any number of occurrences and any weights
@@ -27,6 +28,26 @@ def full_score(counts: Collection[int], size: int) -> float:
     """
     size = max(size, *counts, 1)
     return min(sum(idf(count, size) for count in counts), CHANCE * log(size + 1))
+
+
+def rarities(
+    counts: Mapping[str, int], forms: Iterable[tuple[Form, int]], size: int
+) -> dict[str, float]:
+    """The inverse document frequency of each word as in Lucene, above 0 even if most chunks have the
+    word; {} if no chunk has any of them.
+
+    `counts` has the number of chunks with each word; `forms` are other forms of the words with their
+    number of chunks. A word is as rare as its most common form.
+    """
+    counts = dict(counts)
+    for form, count in forms:
+        for word in form.words:
+            if word in counts:
+                counts[word] = max(counts[word], count)
+    if not any(counts.values()):
+        return {}
+    size = max(size, *counts.values())
+    return {word: log(1 + (size - n + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
 
 WORDS_AND_STEMS = """

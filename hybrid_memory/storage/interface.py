@@ -14,7 +14,16 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import LAST_LINE, ChunkRow, Coverage, Identity, KeywordLeg, Neighbour, Ranking, Vectors
+from .rows import (
+    LAST_LINE,
+    Candidate,
+    ChunkRow,
+    Identity,
+    KeywordLeg,
+    Neighbour,
+    Ranking,
+    Vectors,
+)
 from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
 
 
@@ -299,8 +308,13 @@ class KeywordIndex(Protocol):
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
         """The best chunks. Raises QueryError for an invalid expression."""
 
-    def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
-        """The coverage of each of these chunks."""
+    def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
+        """The BM25 of those of these chunks that have a term of the query."""
+
+    def rarities(self, query: Query) -> dict[str, float]:
+        """The inverse document frequency of each word of the query in the whole store, above 0;
+        {} if no chunk has any of them.
+        """
 
     def counts(self, query: Query) -> dict[str, int]:
         """The number of chunks in the whole store with each word of the query, in query order."""
@@ -325,8 +339,8 @@ class VectorIndex(Protocol):
 class Chunks(Protocol):
     """What a search reads about chunks and their documents."""
 
-    def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
-        """(chunks.id, doc_id, chunk_id, text) of chunks, without those deleted meanwhile."""
+    def candidates(self, ids: Iterable[int]) -> list[Candidate]:
+        """These chunks, without those deleted meanwhile."""
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         """For each of these chunks, the ids of the first `count` chunks of its document."""

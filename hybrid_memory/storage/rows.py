@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from ..text.equality import Form
+
 Identity = dict[str, Any]  # what made the embeddings: provider, model, prompts, dims
 # Content hash -> (encoded embedding, whether the text was cut to fit the model)
 Vectors = dict[bytes, tuple[bytes, bool]]
@@ -59,20 +61,27 @@ class KeywordLeg(NamedTuple):
     """The results of the keyword leg. `is_name` is true if the query is the name of a document.
 
     `full_score` is the BM25 score that counts as a full match; if it is 0, every hit does.
-    `substitutes` maps query words that find nothing to the words that were searched instead.
+    `substitutes` maps query words that find nothing to the words that were searched instead; `forms`
+    are other forms of its words that were searched, too.
     """
 
     ranking: Ranking
     is_name: bool = False
     full_score: float = 0.0
     substitutes: Mapping[str, Sequence[str]] = MappingProxyType({})
+    forms: Sequence[Form] = ()
 
 
-class Coverage(NamedTuple):
-    """Which words of the query a chunk has."""
+class Candidate(NamedTuple):
+    """A chunk that a leg of a search found."""
 
-    share: float  # 0 to 1 of the query's words, weighted by inverse document frequency
-    terms: list[str]  # the words, folded
+    id: int  # chunks.id
+    doc_id: str
+    chunk_id: str
+    text: str
+    heading_path: str
+    collection: str | None
+    metadata: str | None  # JSON, of the first chunk of a document with metadata
 
 
 class ChunkRow(NamedTuple):

@@ -243,7 +243,8 @@ def _explained(why: dict[str, Any]) -> list[str]:
     total = " + ".join(parts)
     if why["decay"] != 1:
         total += f" x decay {why['decay']:.3f}"
-    coverage = f"coverage {why['coverage']:.2f} ({', '.join(why['terms']) or 'no word'})"
+    words = ", ".join(f"{word} {part:.2g}" for word, part in why["words"].items())
+    coverage = f"coverage {why['coverage']:.2f} ({words or 'no word'})"
     if why["nearness"] is not None:
         coverage += f", nearness {why['nearness']:.2f}"
     if why["keyword"]["telling"] < 1:

@@ -199,7 +199,11 @@ def _symbolic(piece: str) -> str:
     return token if token != piece and TOKEN.fullmatch(token) else ""
 
 
-def _camel_words(text: str) -> str:
+def camel_words(text: str) -> str:
+    """The words of the camelCase in a text.
+
+    'call getUserName()' -> 'get User Name'
+    """
     return " ".join(part for word in _CAMEL_WORD.findall(text) for part in _CAMEL.findall(word))
 
 
@@ -219,7 +223,7 @@ class _Cache(dict[str, str]):
 
 
 _SYMBOLIC = _Cache(_symbolic)
-_CAMEL_WORDS = _Cache(_camel_words)
+_CAMEL_WORDS = _Cache(camel_words)
 
 
 def name(path: str) -> str:

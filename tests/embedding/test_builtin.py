@@ -135,13 +135,13 @@ def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: s
     """The test repeats the calculation with the bytes of the file. Tokens are found by bisection, or in a batch by a table."""
     tokens, sums, known = BISECTING.tokenize(text), [0] * 256, 0
     for token in tokens:
-        row = TABLE._row_of[INDEXES[token]] if token in INDEXES else NO_ROW
+        row = TABLE.row_of[INDEXES[token]] if token in INDEXES else NO_ROW
         if row != NO_ROW:
             known += 1
-            packed = TABLE._rows[row * 128 : (row + 1) * 128]
+            packed = TABLE.packed_rows[row * 128 : (row + 1) * 128]
             numbers = [byte % 16 for byte in packed] + [byte // 16 for byte in packed]
             for j, number in enumerate(numbers):
-                sums[j] += TABLE._scales[row] * LEVELS[number]
+                sums[j] += TABLE.scales[row] * LEVELS[number]
     length = math.hypot(*sums)
     expected = [x / length for x in sums] if length and known >= KNOWN_SHARE * len(tokens) else []
     assert BISECTING.embed(text) == expected
@@ -209,7 +209,7 @@ def test_a_callers_change_does_not_reach_the_cache(embedder: BuiltinEmbedder) ->
 
 def test_the_longest_texts_cannot_overflow(embedder: BuiltinEmbedder) -> None:
     table = Table(DATA)
-    most = max(table._scales) * max(map(abs, LEVELS)) * MOST_TOKENS
+    most = max(table.scales) * max(map(abs, LEVELS)) * MOST_TOKENS
     assert most < 2**31
     assert embedder.embed("the " * MOST_TOKENS) == pytest.approx(embedder.embed("the"))
     assert embedder.embed("the " * MOST_TOKENS + "server " * 9000) == pytest.approx(

@@ -60,12 +60,12 @@ def test_vector_is_the_sum_of_its_tokens_rows(embedder: MultilingualEmbedder, te
     levels = [level - 256 if level > 127 else level for level in data[32:48]]
     sums = [0] * 256
     for token in embedder.tokenize(text):
-        row = table._row_of[table.longest_prefix(token.encode())]
+        row = table.row_of[table.longest_prefix(token.encode())]
         for place, byte in enumerate(
-            data[len(data) - 128 * len(table._scales) :][128 * row :][:128]
+            data[len(data) - 128 * len(table.scales) :][128 * row :][:128]
         ):
-            sums[place] += levels[byte & 15] * table._scales[row]
-            sums[place + 128] += levels[byte >> 4] * table._scales[row]
+            sums[place] += levels[byte & 15] * table.scales[row]
+            sums[place + 128] += levels[byte >> 4] * table.scales[row]
     length = math.hypot(*sums)
     assert embedder.embed(text) == [component / length for component in sums]
     assert embedder.embed_batch([text] * 64) == [embedder.embed(text)] * 64

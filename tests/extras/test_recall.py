@@ -475,7 +475,7 @@ def test_a_question_in_other_words_than_the_notes_is_answered_as_by_a_search(vau
             by_search += any(map(is_right, store.answer(question, request).results))
             by_recall += any(map(is_right, recalled(store, question, Session(""))))
     assert by_search >= 32
-    assert by_recall >= 0.85 * by_search
+    assert by_recall >= 0.8 * by_search
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from hybrid_memory.search.hit import Hit
 from hybrid_memory.search.legs import put_on_one_scale
 from hybrid_memory.search.stages import BEST, DOCUMENT_SHARE, NEIGHBOUR_SHARE, add_evidence
+from hybrid_memory.storage.rows import Candidate
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
-    made = Hit(
-        id, doc_id, f"{doc_id}-{id}", "", put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0))
-    )
+    candidate = Candidate(id, doc_id, f"{doc_id}-{id}", "", "", None, None)
+    made = Hit(candidate, put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0)))
     made.score = score
     return made
 

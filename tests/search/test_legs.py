@@ -27,9 +27,25 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
         HALF,
     )
     assert legs.strength == 0.125
-    assert legs.keyword_parts == pytest.approx({1: 0.125, 2: 0.0625})
+    assert legs.bm25 == pytest.approx({1: 0.125, 2: 0.0625})
     assert legs.vector_parts == pytest.approx({1: 0.0, 2: 0.25, 3: 0.5})
-    assert legs.scores[2] == pytest.approx(0.5 * 0.0625 + 0.5 * 0.25)
+    assert legs.keyword_part(2, coverage=0.8) == pytest.approx(0.8 * (2 * 0.0625 + 1) / 3)
+    assert legs.score(2, coverage=0.8) == pytest.approx(0.5 * 0.3 + 0.5 * 0.25)
+
+
+def test_a_looked_up_name_counts_without_coverage() -> None:
+    leg = KeywordLeg([(1, 4.0), (2, 2.0)], is_name=True)
+    legs = put_on_one_scale(leg, [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF, is_lookup=True)
+    assert [legs.keyword_part(id, coverage=0.5) for id in (1, 2, 3)] == [1.0, 0.5, 0.0]
+
+
+def test_a_chunk_that_only_the_vector_leg_retrieved_has_its_own_bm25() -> None:
+    leg = KeywordLeg([(1, 4.0)])
+    legs = put_on_one_scale(
+        leg, [(2, 0.9)], {1: 0.8, 2: 0.9}, SAMPLE, {}, HALF, further_scores={2: 3.0}
+    )
+    assert legs.bm25 == {1: 1.0, 2: 0.75}
+    assert legs.source(2) == "vector"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +93,7 @@ def test_leads_and_their_share_are_those_of_the_documentation() -> None:
 def test_a_leg_alone_is_divided_by_its_best() -> None:
     assert put_on_one_scale(
         KeywordLeg([(1, 4.0), (2, 1.0)], full_score=8.0), None, {}, {}, {}, (1.0, 0.0)
-    ).keyword_parts == {
+    ).bm25 == {
         1: 1.0,
         2: 0.25,
     }
@@ -113,10 +129,8 @@ def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
     legs = put_on_one_scale(
         KeywordLeg(ranked, full_score=full_score), by_vector, cosine, sample, leads, HALF
     )
-    assert all(
-        0 <= part <= 1 for part in [*legs.keyword_parts.values(), *legs.vector_parts.values()]
-    )
-    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.keyword_parts[hit[0]])] == [
+    assert all(0 <= part <= 1 for part in [*legs.bm25.values(), *legs.vector_parts.values()])
+    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.bm25[hit[0]])] == [
         id for id, _ in ranked
     ]
 

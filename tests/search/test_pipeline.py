@@ -242,6 +242,7 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
         "normalised": 1.0,
         "weight": pytest.approx(1 / 1.07, abs=1e-5),
         "part": pytest.approx(1 / 1.07, abs=1e-5),
+        "bm25": 1.0,
         "telling": 1.0,
     }
     filtered = run("search", "gpu", "--provider", "none", "--explain", "--in", "it")

@@ -15,6 +15,7 @@ from hybrid_memory.documents.document import Document, Extract
 from hybrid_memory.errors import QueryError
 from hybrid_memory.extras.postgres import keyword as index
 from hybrid_memory.extras.postgres.selection import glob_pattern
+from hybrid_memory.search.coverage import of_chunks
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
 from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
@@ -234,14 +235,20 @@ def test_both_count_two_forms_of_one_word_alike(pair: Pair, query: str) -> None:
     assert in_postgres == in_sqlite
 
 
-def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, list[str]]]]:
-    """The score of a full match, and the coverage of the best ten chunks."""
+def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, list[str], float]]]:
+    """The score of a full match, and the coverage and BM25 of the best ten chunks."""
     with store.storage.snapshot():
         keyword = store.storage.keyword()
         ranked = keyword.ranked(Query(query), 20)
         ids = [id for id, _ in ranked.ranking][:10]
-        coverage = keyword.coverage(Query(query), ids)
-    shares = [(round(coverage[id].share, 9), sorted(coverage[id].terms)) for id in ids]
+        chunks = store.storage.chunks.candidates(ids)
+        words = Query(query).with_forms(ranked.forms).with_substitutes(ranked.substitutes)
+        coverage = of_chunks(store.storage, words, keyword.rarities(words), chunks)
+        scores = keyword.scores(words, ids)
+    shares = [
+        (round(coverage[id].share, 9), sorted(coverage[id].terms), round(scores.get(id, 0.0), 9))
+        for id in ids
+    ]
     return round(ranked.full_score, 9), shares
 
 

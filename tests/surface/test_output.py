@@ -118,7 +118,7 @@ def test_text_explains_where_it_is_asked_to(search: Run) -> None:
         " x 1.000, rank 1) + vector 0.000 (0.00 x 0.000, rank -) + neighbours 0.000 + document 0."
         in shown
     )
-    assert "coverage 1.00 (gpu, password)" in shown
+    assert "coverage 1.00 (gpu 1, password 1)" in shown
     assert "decay" not in shown
     aged = search(
         "--format", "text", "--explain", "--half-life", "1", "--in", "memory/2026*"

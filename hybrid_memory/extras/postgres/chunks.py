@@ -6,12 +6,13 @@ from typing import Any
 
 from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
-from ...storage.rows import LAST_LINE, ChunkRow, Neighbour
+from ...storage.rows import LAST_LINE, Candidate, ChunkRow, Neighbour
 from .connection import Connection, from_column, here, text
 
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.
 CANDIDATES = """
-select c.id, d.doc_id, c.chunk_id, c.content
+select c.id, d.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
+       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{}' then d.metadata end
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id
@@ -85,8 +86,8 @@ class Chunks:
     def _with_ids(self, ids: Iterable[int]) -> dict[str, Any]:
         return {"space": self._space, "ids": list(ids)}
 
-    def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
-        return [(id, *row) for id, *row in self._conn.all(CANDIDATES, self._with_ids(ids))]
+    def candidates(self, ids: Iterable[int]) -> list[Candidate]:
+        return list(map(Candidate._make, self._conn.all(CANDIDATES, self._with_ids(ids))))
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         return dict(self._conn.all(LEADS, self._with_ids(ids) | {"count": count}))

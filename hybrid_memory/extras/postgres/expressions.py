@@ -11,14 +11,13 @@ fts5_expr.c fills the places of one phrase before it tests the next). Here it do
 
 import re
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from math import inf
 from typing import Any, NamedTuple
 
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, idf
 from ...storage.fts_expressions import checked_expression
-from ...storage.rows import Coverage
 from ...storage.spelling import LONGEST_TERM, Choice, parts_of_similar, word_of_stem
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
@@ -259,10 +258,6 @@ where    c.space = %(space)s and ({any}) {rows}
 order by 2 desc, length(c.content), d.doc_id, c.id
 limit    %(limit)s
 """
-TEXTS = """
-select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.space = w.space and c.id = w.chunk
-where  w.space = %(space)s and w.chunk = any(%(ids)s)
-"""
 
 
 def substring_search(
@@ -290,19 +285,6 @@ def substring_search(
     return [
         (id, matches / len(counts)) for id, matches in conn.all(statement, {**parameters, **given})
     ]
-
-
-def by_fragments(
-    conn: Connection, space: int, query: Query, ids: Collection[int]
-) -> dict[int, Coverage]:
-    """The share of the query's fragments that each chunk contains."""
-    fragments = [fragment.lower() for fragment in query.fragments]
-    coverages = {}
-    for chunk, content, written in conn.all(TEXTS, {"space": space, "ids": list(ids)}):
-        text = "\n".join([content, *written]).lower()
-        has = [fragment for fragment in fragments if fragment in text]
-        coverages[chunk] = Coverage(len(has) / max(len(fragments), 1), has)
-    return coverages
 
 
 # Accepts the same expressions as our index

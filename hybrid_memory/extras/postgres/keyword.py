@@ -4,26 +4,26 @@ tables.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from math import ceil, log
+from math import ceil
 from typing import Any, NamedTuple
 
-from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, full_score, idf
+from ...storage.bm25 import (
+    CONTENT_WEIGHT,
+    CONTEXT_WEIGHT,
+    HEADING_WEIGHT,
+    K1,
+    full_score,
+    idf,
+    rarities,
+)
 from ...storage.fts_expressions import match_expression
-from ...storage.rows import Coverage, KeywordLeg, Ranking, best_first, best_of
+from ...storage.rows import KeywordLeg, Ranking, best_first, best_of
 from ...storage.spelling import correct_words, usual_forms
 from ...text.equality import Form
 from ...text.query import Query, Term, term_of
 from .chunks import in_order
 from .connection import Connection
-from .expressions import (
-    SEQUENCES_OF,
-    Matches,
-    Phrase,
-    Phrases,
-    by_fragments,
-    parse_query,
-    substring_search,
-)
+from .expressions import Matches, Phrase, Phrases, parse_query, substring_search
 from .postings import COLUMN_END, IS_LIVE, SHARE, SIZE, SIZE_OF_SPACE, decoded
 from .selection import Selection
 
@@ -204,8 +204,7 @@ class KeywordIndex:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
-        self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
-        self._forms: dict[str, Sequence[Form]] = {}
+        self._forms: dict[str, Sequence[Form]] = {}  # by the text of a query
         self._has_dead = False  # whether postings have entries of removed chunks; set by `_sizes`
 
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
@@ -227,13 +226,14 @@ class KeywordIndex:
             hits = substring_search(self._conn, self._space, self._chosen, query, limit)
             return KeywordLeg(hits, full_score=1.0)
         if is_name:
-            return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
+            return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)
         frequencies = []
         for word in _distinct_words(query):
             forms = [term_of(form) for form in query.forms if word.tokens[0] in form.words]
             phrases = self._phrases.of([word, *forms])
             frequencies.append(max(phrase.frequency for phrase in phrases))
-        return KeywordLeg(hits, False, full_score(frequencies, self._sizes()[0]), query.substitutes)
+        full = full_score(frequencies, self._sizes()[0])
+        return KeywordLeg(hits, False, full, query.substitutes, query.forms)
 
     def _with_forms(self, query: Query) -> Query:
         """The query with the forms of its words that chunks of the store have."""
@@ -276,56 +276,20 @@ class KeywordIndex:
             for word in self._unknown_words(query.affordable_words)
             if word.tokens[0] not in written
         ]
-        changed = correct_words(query, new, self._phrases.substitutes_for, is_found=is_found)
-        self._substitutes[query.text] = changed.substitutes
-        return changed
+        return correct_words(query, new, self._phrases.substitutes_for, is_found=is_found)
 
-    def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """Which words of the query each of these chunks has, itself, by a substitute or by another
-        form. If no chunk has any word, the share of the query's fragments that the chunk contains.
+    def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
+        """The BM25 of those of these chunks that have a term of the query."""
+        terms = query.affordable_terms
+        phrases = [phrase for phrase in self._phrases.of(terms) if phrase.frequency]
+        return dict(self._search(phrases, len(ids), among=list(ids))) if ids else {}
+
+    def rarities(self, query: Query) -> dict[str, float]:
+        """The inverse document frequency of each word of the query in the whole space; {} if no
+        chunk has any of them.
         """
-        query = self._with_forms(query)
-        if query.text not in self._substitutes and not query.fts_syntax:
-            self._correct_words(query, is_found=self._is_known(query))
-        query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
-        if not self._is_known(query):
-            return by_fragments(self._conn, self._space, query, ids)
-        words = _distinct_words(query)
-        phrases = self._phrases.of([*words, *map(term_of, query.forms)])
-        size = max(self._sizes()[0], *(phrase.frequency for phrase in phrases), 1)
-        rarity = [
-            log(1 + (size - phrase.frequency + 0.5) / (phrase.frequency + 0.5))
-            for phrase in phrases
-        ]
-        written: list[tuple[str, ...]] = [(word.tokens[0],) for word in words]
-        written += [form.words for form in query.forms]
-        own = [tuple(map(query.stands_for, each)) for each in written]
-        of_own: dict[str, float] = {}
-        for each, of_word in zip(own, rarity, strict=True):
-            for word in each:
-                of_own[word] = min(of_word, of_own.get(word, of_word))
-        total = sum(of_own.values())
-        with_phrase = [{row[0] for row in phrase.found} for phrase in phrases]
-        answer = {}
-        for chunk, sequence in self._conn.all(
-            SEQUENCES_OF, {"space": self._space, "ids": list(ids)}
-        ):
-            terms = set(sequence)
-            has = [
-                n
-                for n, phrase in enumerate(phrases)
-                if phrase.id in terms or chunk in with_phrase[n]
-            ]
-            share = sum(of_own[word] for word in {word for n in has for word in own[n]}) / total
-            answer[chunk] = Coverage(
-                share, list(dict.fromkeys(word for n in has for word in written[n]))
-            )
-        return answer
-
-    def _is_known(self, query: Query) -> bool:
-        """Whether any chunk has a word of the query."""
-        words = [*_distinct_words(query), *map(term_of, query.forms)]
-        return any(phrase.frequency for phrase in self._phrases.of(words))
+        forms = self._counts_of([form.tokens for form in query.forms])
+        return rarities(self.counts(query), zip(query.forms, forms, strict=True), self._sizes()[0])
 
     def counts(self, query: Query) -> dict[str, int]:
         """The number of chunks in the whole store with each word of the query, in query order."""

@@ -240,6 +240,7 @@ def relevance_of(reading: Reading, results: Iterable[Mapping[str, Any]]) -> floa
     """
     explained = [result["explain"] for result in results]
     is_work = work_among(word for explanation in explained for word in explanation["terms"])
+    words = len(Query(reading.query, is_literal=True).words)
     most_informative = 0
     nearest = 0.0
     has_all = False
@@ -250,7 +251,7 @@ def relevance_of(reading: Reading, results: Iterable[Mapping[str, Any]]) -> floa
         if nearness is None and informative:
             nearness = explanation["coverage"] / 2
         nearest = max(nearest, nearness or 0.0)
-        has_all = has_all or (len(informative) > 0 and explanation["coverage"] == 1)
+        has_all = has_all or (len(informative) > 0 and len(explanation["terms"]) >= words)
     weight = (
         START
         + NEAREST * reading.share * nearest

@@ -10,12 +10,15 @@ from operator import itemgetter
 from typing import Any
 
 from ...documents.terms import Terms, terms
-from ..rows import LAST_LINE, ChunkRow, Neighbour
+from ..rows import LAST_LINE, Candidate, ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
 
-CANDIDATES = (
-    "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
-)
+CANDIDATES = f"""
+select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
+       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null)
+from   chunks c join documents d using (doc_id)
+where  c.id in (select value from json_each(?))
+"""
 
 LEADS = f"""
 select c.id, lead.id
@@ -76,8 +79,9 @@ class Chunks:
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
 
-    def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
-        return self._conn.execute(CANDIDATES, (json.dumps(list(ids)),)).fetchall()
+    def candidates(self, ids: Iterable[int]) -> list[Candidate]:
+        rows = self._conn.execute(CANDIDATES, (json.dumps(list(ids)),))
+        return list(map(Candidate._make, rows))
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}

@@ -4,25 +4,31 @@ writes to chunks_fts.
 Identifiers such as src/a.ts, and names of documents, are indexed as one word each, in addition to
 their parts. These words are made of letters that no text has (U+F800 to U+F8FF; text/analyzer.py),
 so a query that is a name or an identifier is one word that few chunks have.
-
-Confidence is computed from the coverage (which words of a query a chunk has) and the cosine.
 """
 
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import accumulate
-from math import ceil, log
+from math import ceil
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from ...text.equality import Form
 from ...text.query import Query, Term, term_of
-from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, full_score, idf, stems
+from ..bm25 import (
+    CONTENT_WEIGHT,
+    CONTEXT_WEIGHT,
+    HEADING_WEIGHT,
+    K1,
+    full_score,
+    idf,
+    rarities,
+    stems,
+)
 from ..fts_expressions import ANY_ROW, any_of, checked_expression, match_expression
-from ..rows import Coverage, KeywordLeg, as_results, best_first, best_of, with_ties
+from ..rows import KeywordLeg, as_results, best_first, best_of, with_ties
 from ..spelling import LONGEST_TERM, Choice, correct_words, usual_forms, word_of_stem
 from . import schema
 from .chunks import chunk_terms, document_terms, in_order
@@ -49,6 +55,12 @@ where  chunks_fts match :expression {{rows}}
 order  by score desc
 limit  :limit
 """
+SCORES = f"""
+select rowid, {BM25} from chunks_fts where chunks_fts match :expression and {{condition}}
+"""
+AMONG_ALL = "+rowid in (select value from json_each(:ids))"
+AMONG_EACH = "rowid in (select value from json_each(:ids))"
+FEW = 50_000  # chunks of a store
 AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
 CHOSEN = "and +rowid {}"
 
@@ -148,9 +160,7 @@ class FTSIndex:
         self._selection = selection
         self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}
-        # By the text of a query; set by `ranked`, or by `coverage` if only vectors were searched
-        self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}
-        self._forms: dict[str, Sequence[Form]] = {}
+        self._forms: dict[str, Sequence[Form]] = {}  # by the text of a query
 
     @property
     def _condition(self) -> str:
@@ -209,10 +219,11 @@ class FTSIndex:
             # Scores are shares of the query's symbols, of which 1 is all
             return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
         if is_name:
-            return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
+            return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)
         counts = self._with_counts(query.affordable_words)
         frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
-        return KeywordLeg(hits, False, full_score(frequencies, self.size()), query.substitutes)
+        full = full_score(frequencies, self.size())
+        return KeywordLeg(hits, False, full, query.substitutes, query.forms)
 
     def _of_forms(self, query: Query, word: Term) -> int:
         """The number of chunks with another form of a word; 0 without one."""
@@ -262,51 +273,25 @@ class FTSIndex:
             for word, count in self._with_counts(query.affordable_words)
             if not count and word.tokens[0] not in written
         ]
-        changed = correct_words(query, new, self._vocabulary.substitutes_for, is_found=is_found)
-        self._substitutes[query.text] = changed.substitutes
-        return changed
+        return correct_words(query, new, self._vocabulary.substitutes_for, is_found=is_found)
 
-    def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """Which words of the query each of these chunks has, by FTS5's own matching of each word.
+    def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
+        """The BM25 of those of these chunks that have a term of the query."""
+        wanted = query.affordable_terms
+        if not wanted or not ids:
+            return {}
+        # Up to some size, scanning all matches is faster than looking up each chunk
+        condition = AMONG_ALL if self.size() <= FEW else AMONG_EACH
+        statement = SCORES.format(condition=condition)
+        parameters = {"expression": match_expression(wanted), "ids": json.dumps(list(ids))}
+        return dict(self._conn.execute(statement, parameters))
 
-        A chunk with a substitute or another form has the word. If no chunk has any word, the
-        coverage is the share of the query's fragments that the chunk contains.
+    def rarities(self, query: Query) -> dict[str, float]:
+        """The inverse document frequency of each word of the query in the whole store; {} if no
+        chunk has any of them.
         """
-        query = self._with_forms(query)
-        if query.text not in self._substitutes and not query.fts_syntax:
-            self._correct_words(query, is_found=any(self._frequencies_of(query).values()))
-        query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
-        counts = self._frequencies_of(query)
-        chunks = list(chunk_terms(self._conn, ids))
-        if not any(counts.values()):
-            return _by_fragments(self._conn, query, chunks)
-        words: dict[str, tuple[str, ...]] = {
-            match_expression([term]): (term.tokens[0],) for term in query.affordable_words
-        }
-        words |= {match_expression([term_of(form)]): form.words for form in query.forms}
-        size = max(self.size(), *counts.values(), 1)
-        rarities: dict[str, float] = {}
-        for expression, count in counts.items():
-            # Unlike BM25's, above 0 even for a word that most chunks have
-            rarity = log(1 + (size - count + 0.5) / (count + 0.5))
-            for own in map(query.stands_for, words[expression]):
-                rarities[own] = min(rarity, rarities.get(own, rarity))
-        found: dict[int, list[str]] = {id: [] for id in ids}
-        # A small copy, because FTS5 would read a whole large index to match a few rows
-        with closing(sqlite3.connect(":memory:")) as copy:
-            schema.create_keyword_index(copy, with_texts=True)
-            copy.executemany(ADD, ((id, *texts) for id, texts in chunks))
-            for expression in words:
-                for (id,) in copy.execute(MATCHED, (expression,)):
-                    found[id].extend(words[expression])
-        total = sum(rarities.values())
-        coverages = {}
-        for id, has in found.items():
-            own_words = dict.fromkeys(map(query.stands_for, has))
-            coverages[id] = Coverage(
-                sum(rarities[own] for own in own_words) / total, list(dict.fromkeys(has))
-            )
-        return coverages
+        forms = self._counts_of([form.tokens for form in query.forms])
+        return rarities(self.counts(query), zip(query.forms, forms, strict=True), self.size())
 
     def counts(self, query: Query) -> dict[str, int]:
         """The number of chunks in the store with each word of the query, in query order."""
@@ -625,20 +610,3 @@ def _needed(bounds: Sequence[float], floor: float) -> int:
 
 def _pattern(text: str) -> str:
     return "%" + re.sub(_LIKE_SYNTAX, r"\\\g<0>", text) + "%"
-
-
-ORIGINAL = "select id, content from chunks where id in (select value from json_each(?))"
-MATCHED = "select rowid from chunks_fts where chunks_fts match ?"
-
-
-def _by_fragments(
-    conn: sqlite3.Connection, query: Query, chunks: "Sequence[tuple[int, Terms]]"
-) -> dict[int, Coverage]:
-    originals = dict(conn.execute(ORIGINAL, (json.dumps([id for id, _ in chunks]),)))
-    fragments = [fragment.lower() for fragment in query.fragments]
-    coverages = {}
-    for id, written in chunks:
-        text = "\n".join([originals[id], *written]).lower()
-        has = [fragment for fragment in fragments if fragment in text]
-        coverages[id] = Coverage(len(has) / max(len(fragments), 1), has)
-    return coverages

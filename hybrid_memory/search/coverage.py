@@ -1,0 +1,261 @@
+"""Soft coverage: how much of a query a chunk has, from 0 to 1.
+
+BM25 adds up what words are worth, so a chunk that repeats one rare word can rank above a chunk with
+all words of the query. The coverage is the share of the words that a chunk has. A word weighs
+
+    inverse document frequency x length of its vector
+
+because the vectors of the built-in English model are short for words that say little, such as "try"
+and "want". Of this weight counts
+
+    1          if the text has the word
+    SAME_STEM  if it has another form of the word
+    up to 1    if it has a near word: (cosine - UNRELATED) / (1 - UNRELATED)
+
+and BESIDES of that if only the headings above the text, the path or the front matter have the word.
+Chinese, Japanese, Korean and Thai words are grams, which a text contains or not (text/analyzer.py).
+
+Near words and the lengths of vectors are used with embeddings of the built-in English model; with
+others, every length is 1. The figures were found on judged collections (docs/measurements.md).
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..documents.terms import texts_in
+from ..storage.bm25 import stems
+from ..storage.rows import Candidate
+from ..text import analyzer
+from ..text.characters import fold
+
+if TYPE_CHECKING:
+    from ..embedding.near_words import NearWords
+    from ..storage.interface import Storage
+    from ..text.query import Query
+
+SAME_STEM = 0.9
+UNRELATED = 0.3  # the cosine of words that have nothing in common
+BESIDES = 0.5
+BARE = 0.5  # the factor for a chunk that has only tags and links
+START = 3  # letters that the forms of a word share
+# For bytes.translate: a text is cut at ASCII characters that are no letters or digits
+CUT = bytes(code if code >= 0x80 or chr(code).isalnum() else 0x20 for code in range(0x100))
+
+# Words of the query, how much of each, and whether it is the word itself, in any form
+Worth = list[tuple[str, float, bool]]
+
+# A chunk without words of its own: besides headings only tags, links, and labels in front of them
+LONGEST_BARE = 500  # characters
+_LINK_OR_TAG = r"!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+|(?<!\w)#\w[\w/-]*"
+_HEADING = r"(?m)^\s*#+ .*$"
+_LABEL_OR_BULLET = r"(?m)^[\s>*+-]*(?:\^?\**[\w ]{1,30}\**:\**)?[\s,;|·•*+-]*$"
+
+
+class Coverage(NamedTuple):
+    """How much of a query a chunk has."""
+
+    share: float  # 0 to 1, weighted
+    parts: Mapping[str, float]  # word of the query, folded -> how much of it, above 0
+    terms: Sequence[str]  # the words that the chunk has in any form, not only near ones
+
+
+def of_chunks(
+    storage: "Storage", query: "Query", rarities: Mapping[str, float], chunks: Sequence[Candidate]
+) -> dict[int, Coverage]:
+    """The coverage of chunks by chunks.id, for one state of the store.
+
+    `rarities` are the inverse document frequencies of the query's words, from `KeywordIndex.rarities`.
+    If it is empty, no chunk has any word; the coverage then is the share of the query's fragments
+    that a chunk contains.
+    """
+    if not rarities:
+        return {chunk.id: _of_fragments(query, chunk) for chunk in chunks}
+    is_english = (storage.embeddings.identity() or {}).get("provider") == "builtin"
+    near_words = _near_words() if is_english else None
+    weights = _weights(query, rarities, near_words)
+    besides = {chunk.id: _besides(chunk) for chunk in chunks}
+    pieces = _Pieces(chain((chunk.text for chunk in chunks), *besides.values()))
+    worth = _worth(query, pieces, near_words)
+    sequences = [form for form in query.forms if len(form.tokens) > 1]
+    total = sum(weights.values())
+    coverages = {}
+    for chunk in chunks:
+        parts: dict[str, float] = {}
+        terms: set[str] = set()
+        for text in (chunk.text, *besides[chunk.id]):
+            place = 1.0 if text is chunk.text else BESIDES
+            for piece in pieces.of[text] & worth.keys():
+                for word, part, is_word in worth[piece]:
+                    parts[word] = max(place * part, parts.get(word, 0.0))
+                    if is_word:
+                        terms.add(word)
+            for form in sequences:
+                if _has_in_sequence(text, form.tokens, pieces):
+                    terms.update(form.words)
+                    parts |= {word: max(place, parts.get(word, 0.0)) for word in form.words}
+        of_own: dict[str, float] = {}
+        for word in parts.keys() & rarities.keys():
+            own = query.stands_for(word)
+            of_own[own] = max(parts[word], of_own.get(own, 0.0))
+        share = sum(weights[own] * part for own, part in of_own.items()) / total
+        if is_bare(chunk.text):
+            share *= BARE
+        coverages[chunk.id] = Coverage(
+            min(share, 1.0),
+            {word: parts[word] for word in rarities if word in parts},
+            [word for word in rarities if word in terms],
+        )
+    return coverages
+
+
+def is_bare(text: str) -> bool:
+    """Whether a text has no words of its own: besides headings, only tags, links and labels.
+
+    '## Tags\\n\\nTags: #item [[Shields]]' -> True
+    """
+    if len(text) > LONGEST_BARE or not re.search(_LINK_OR_TAG, text):
+        return False
+    words = re.sub(_HEADING, "", re.sub(_LINK_OR_TAG, "", text))
+    return not re.sub(_LABEL_OR_BULLET, "", words).strip()
+
+
+@cache
+def _near_words() -> "NearWords":
+    from ..embedding.near_words import NearWords
+
+    return NearWords()
+
+
+def _weights(
+    query: "Query", rarities: Mapping[str, float], near_words: "NearWords | None"
+) -> dict[str, float]:
+    """The weight of each word of the query: of the most common of its substitutes or alternatives."""
+    weights: dict[str, float] = {}
+    for word, rarity in rarities.items():
+        weight = rarity
+        if near_words is not None and word.isascii():
+            weight *= near_words.weight(word.lower())
+        own = query.stands_for(word)
+        weights[own] = min(weight, weights.get(own, weight))
+    return weights
+
+
+def _besides(chunk: Candidate) -> list[str]:
+    """What is indexed with a chunk besides its text."""
+    path = analyzer.stem(chunk.doc_id.removeprefix(f"{chunk.collection}/"))
+    metadata = texts_in(json.loads(chunk.metadata)) if chunk.metadata else []
+    return [chunk.heading_path, path, *metadata]
+
+
+class _Pieces:
+    """Texts, cut into pieces, and the tokens of the pieces.
+
+    Cutting at ASCII characters is fast, and most pieces are lower-case ASCII words: tokens as they
+    are. Every other piece is folded once, and may have several tokens.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.of = {text: set(text.encode().translate(CUT).decode().split()) for text in texts}
+        every: set[str] = set().union(*self.of.values())
+        special = [piece for piece in every if not (piece.isascii() and piece.islower())]
+        self._plain = every.difference(special)
+        self._with_token: dict[str, list[str]] = {}  # special pieces
+        self.runs: list[tuple[str, str]] = []  # pieces in scripts without spaces, and folded
+        for piece in special:
+            if piece.isascii():
+                self._add(piece, [piece.lower(), *analyzer.camel_words(piece).lower().split()])
+        self._add_folded([piece for piece in special if not piece.isascii()])
+
+    def _add_folded(self, pieces: Sequence[str]) -> None:
+        if not pieces:
+            return
+        folded = fold("\n".join(pieces)).lower()
+        gram_run = analyzer.gram_run()
+        has_runs = gram_run.search(folded) is not None
+        for piece, text in zip(pieces, folded.split("\n"), strict=True):
+            if has_runs and gram_run.search(text):
+                self.runs.append((piece, text))
+                text = gram_run.sub(" ", text)
+            self._add(piece, [text] if text.isalnum() else analyzer.TOKEN.findall(text))
+
+    def _add(self, piece: str, tokens: Iterable[str]) -> None:
+        for token in tokens:
+            self._with_token.setdefault(token, []).append(piece)
+
+    def with_token(self, token: str) -> list[str]:
+        """The pieces that have a token."""
+        pieces = self._with_token.get(token, [])
+        return [token, *pieces] if token in self._plain else pieces
+
+    def beginning_with(self, starts: tuple[str, ...]) -> list[str]:
+        """The tokens that begin with one of these letters."""
+        tokens = chain(self._plain, self._with_token)
+        return [token for token in tokens if token.startswith(starts)]
+
+    def containing(self, letters: str) -> list[str]:
+        """The tokens with these letters, which are not ASCII."""
+        return [token for token in self._with_token if letters in token]
+
+
+def _worth(query: "Query", pieces: _Pieces, near_words: "NearWords | None") -> dict[str, Worth]:
+    """Piece -> the words of the query that it stands for, and how much of each."""
+    terms = [(term.tokens[0].lower(), term) for term in query.affordable_words]
+    alike = _alike([word for word, _ in terms], pieces)
+    stem_of = stems({*alike, *(word for word, _ in terms)})
+    worth: dict[str, Worth] = {}
+    for word, term in terms:
+        stem = stem_of.get(word, word)
+        forms = {token: SAME_STEM for token in alike if stem_of.get(token, token) == stem}
+        if term.prefix:
+            forms |= dict.fromkeys(pieces.beginning_with((word,)), 1.0)
+        forms[word] = 1.0
+        near = dict(near_words.of(word)) if near_words is not None else {}
+        own = term.tokens[0]
+        for token, part in forms.items():
+            for piece in pieces.with_token(token):
+                worth.setdefault(piece, []).append((own, part, True))
+        for token in near.keys() - forms.keys():
+            part = (near[token] - UNRELATED) / (1 - UNRELATED)
+            for piece in pieces.with_token(token):
+                worth.setdefault(piece, []).append((own, part, False))
+        for piece, run in pieces.runs:
+            if word in run:
+                worth.setdefault(piece, []).append((own, 1.0, True))
+    for form in query.forms:
+        if len(form.tokens) == 1:
+            for piece in pieces.with_token(form.tokens[0].lower()):
+                worth.setdefault(piece, []).extend((word, 1.0, True) for word in form.words)
+    return worth
+
+
+def _has_in_sequence(text: str, tokens: Sequence[str], pieces: _Pieces) -> bool:
+    """Whether a text has these tokens side by side."""
+    found = pieces.of[text]
+    if any(found.isdisjoint(pieces.with_token(token.lower())) for token in tokens):
+        return False
+    pattern = r"[\W_]+".join(re.escape(token.lower()) for token in tokens)
+    return re.search(rf"(?<!\w){pattern}(?!\w)", fold(text).lower()) is not None
+
+
+def _alike(words: Sequence[str], pieces: _Pieces) -> set[str]:
+    """The tokens that may be forms of a word: those with the same START; in other alphabets than
+    Latin, where forms have prefixes, those that contain the START of the word's stem.
+    """
+    latin = tuple(word[:START] for word in words if word.isascii())
+    alike = set(pieces.beginning_with(latin)) if latin else set()
+    for word in words:
+        if not (word.isascii() or analyzer.gram_run().search(word)):
+            alike.update(pieces.containing(analyzer.stemmed(word)[:START]))
+    return alike
+
+
+def _of_fragments(query: "Query", chunk: Candidate) -> Coverage:
+    """The coverage by symbols and parts of words, for a query none of whose words any chunk has."""
+    text = "\n".join([chunk.text, *_besides(chunk)]).lower()
+    fragments = [fragment.lower() for fragment in query.fragments]
+    has = [fragment for fragment in fragments if fragment in text]
+    return Coverage(len(has) / max(len(fragments), 1), dict.fromkeys(has, 1.0), has)
