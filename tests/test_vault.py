@@ -179,7 +179,7 @@ def test_dates(run: Run) -> None:
         "invoicing": ("2025-02-01", "created_at"),
         "boiler": ("2025-11-30", "modified"),
         "how to price a project": ("2025-06-17", "published"),
-        "2026-W06": ("2026-02-02", "title"),
+        "2026-W06": ("2026-02-02", "path"),
         "meeting template": (None, None),
     }
     for target, expected in told.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..merger import order
 from ..storage.bm25 import stems
 from ..storage.filters import Filters
-from ..text import analyzer
+from ..text import analyzer, equality
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
 from ..text.written_days import date_of_token
@@ -49,11 +49,12 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Set `has_phrases` of the hits with all quoted phrases in their text or headings. One of several
-    alternatives is enough: `"page cache" OR swap`.
+    """Set `has_phrases` of the hits with all quoted phrases, and all words with a sign at an end, in
+    their text or headings. One of several alternatives is enough: `"page cache" OR swap`.
     """
     phrases = state.query.quoted_phrases
-    if state.request.fts_syntax or not phrases:
+    signed = list(map(equality.as_written, state.query.signed_words))
+    if state.request.fts_syntax or not (phrases or signed):
         return hits
     hits = list(hits)
     rows = state.storage.chunks.rows([hit.id for hit in hits])
@@ -69,7 +70,7 @@ def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
                 for term in group
             )
             for group in phrases
-        )
+        ) and all(word.search(fold(texts[hit.id]).lower()) for word in signed)
     return hits
 
 
@@ -245,16 +246,17 @@ def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Move the hits with all quoted phrases before the others.
+    """Move the hits with all quoted phrases, and all words with a sign at an end, before the others.
 
     The scores of the others are scaled down where necessary, so that scores still descend.
     """
-    if state.request.fts_syntax or not state.query.quoted_phrases:
+    query = state.query
+    if state.request.fts_syntax or not (query.quoted_phrases or query.signed_words):
         return hits
     ranked = list(hits)
     having = [hit for hit in ranked if hit.has_phrases]
     others = [hit for hit in ranked if not hit.has_phrases]
-    if others and not having:
+    if others and not having and query.quoted_phrases:
         state.warnings.append("no passage has the words in quotes side by side, in this order")
     if having and others and others[0].score > having[-1].score:
         scale = having[-1].score / others[0].score

@@ -5,6 +5,7 @@
   in words of the keyword index, whose fold is `characters.fold`.
 - `name_key`: two spellings of a name, a tag or a value, with any white space.
 - `heading_key` and `anchor_key`: a heading as its text without marks, and as its anchor.
+- `as_written`: a word with signs, such as .NET, C++ or --force.
 - `other_forms`: one word or two, as wifi, Wi-Fi and wi fi, or with points, as USA and U.S.A.
 
 What is shown stays as its author wrote it; only keys are compared and stored.
@@ -60,6 +61,15 @@ def anchor_key(heading: str) -> str:
     'C++ & C# – 🎉 Log in!', and its anchor on GitHub, 'c--c---log-in' -> 'cclogin'
     """
     return re.sub(_NO_LETTER, "", spelled(re.sub(_LINK, r"\1", heading)))
+
+
+def as_written(word: str) -> re.Pattern[str]:
+    """A pattern that finds a folded word with its signs: .env, but not in process.env; C+, but not in
+    C++.
+    """
+    before = r"(?<!\w)" if word[0].isalnum() else rf"(?<![\w{re.escape(word[0])}])"
+    behind = r"(?!\w)" if word[-1].isalnum() else rf"(?![\w{re.escape(word[-1])}])"
+    return re.compile(before + re.escape(word) + behind)
 
 
 class Form(NamedTuple):

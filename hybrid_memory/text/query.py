@@ -46,6 +46,8 @@ _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
 _AROUND_A_WORD = ".,;:!?\"'()[]“”„«»‘’"
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
+# Signs of a sentence around a word, and behind it
+_AROUND, _BEHIND = "()[]{}<>\"'`,;!?|", ".:…"
 
 
 class Term(NamedTuple):
@@ -223,6 +225,19 @@ class Query:
                 if len(term.tokens) > 1 and term not in alternatives:
                     groups.append([term])
         return groups
+
+    @cached_property
+    def signed_words(self) -> list[str]:
+        """The words that begin or end with a sign, folded and in lower case: .NET, $HOME, __init__,
+        C++. A sign of the sentence is none.
+        """
+        pieces = [text for text, is_quoted in _quoted_pieces(self._folded) if not is_quoted]
+        words = [piece.strip(_AROUND).rstrip(_BEHIND).lower() for piece in pieces]
+        return [
+            word
+            for word in words
+            if TOKEN.search(word) and not (word[0].isalnum() and word[-1].isalnum())
+        ]
 
     @property
     def words(self) -> list[Term]:

@@ -19,7 +19,7 @@ TEXT = (
     "she keeps the papers in the blue folder.\n"
 )
 FIRST = 5
-MISSED = 3  # pairs of about 40
+MISSED = 4  # pairs of 40 or 42; words of our own pages, such as plugin, stand in too many of them
 
 
 def pairs(name: str) -> list[tuple[str, str]]:
