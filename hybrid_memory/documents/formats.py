@@ -52,6 +52,10 @@ class Reading(Protocol):
         """
 
     @property
+    def left_out(self) -> str | None:
+        """The rule by which the document has no text, such as "subagent"; None if no rule applies."""
+
+    @property
     def links(self) -> "DocumentLinks":
         """Titles, links and tags of the text; `links.NO_LINKS` if the format has none."""
 

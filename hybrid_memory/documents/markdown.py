@@ -118,6 +118,7 @@ class MarkdownReading:
     """A file that was read; implements `formats.Reading`."""
 
     extract = None
+    left_out = None
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
         self.mtime = file.mtime

@@ -460,7 +460,7 @@ class Intake:
             date = reading.date(doc_id, self.options.date_keys)
             file_document = self.options.document(doc_id, file.path, reading)
             row = document_row(file_document, date, self.options.chunking, count)
-            self._writer.write_growth(self._source, document, row, file.path)
+            self._writer.write_growth(self._source, document, row, file.path, reading.left_out)
 
     def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
         """The content hash of a file that need not be indexed again."""

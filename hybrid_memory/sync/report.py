@@ -11,6 +11,7 @@ from ..text.characters import plural
 
 ELSEWHERE = "elsewhere"  # files that are documents of another source; not a problem
 UNCHANGED = "unchanged"
+SUBAGENT = "subagent"  # a transcript between an agent and another
 LITTLE_NEW = "little new"  # in a growing transcript
 
 
@@ -55,15 +56,18 @@ class Report:
         }
 
     def left_out(self) -> list[str]:
-        """What the rules left out, as one line, or []."""
+        """What the rules left out, as up to two lines."""
         counts = [
             f"{count:,} {rule}"
             for rule, count in self.skipped_by.items()
-            if rule not in (UNCHANGED, LITTLE_NEW)
+            if rule not in (UNCHANGED, LITTLE_NEW, SUBAGENT)
         ]
+        lines = []
+        if of_subagents := self.skipped_by[SUBAGENT]:
+            lines.append(f"without text: {plural(of_subagents, 'transcript')} of subagents")
         if not counts:
-            return []
-        return [f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` lists them"]
+            return lines
+        return [*lines, f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` lists them"]
 
     def summary(self) -> list[str]:
         """What was done, as one line; [] if nothing was."""

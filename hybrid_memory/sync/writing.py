@@ -80,10 +80,19 @@ class Writer:
             self._chunks = 0
 
     def write_growth(
-        self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str
+        self,
+        source: Source,
+        document: GrowingDocument,
+        row: dict[str, Any],
+        path: str,
+        left_out: str | None,
     ) -> None:
-        """Write the new part of a growing document."""
+        """Write the new part of a growing document. `left_out` is the rule by which it has no text."""
+        before = self._report.files
         self._write(source, lambda: self._put_growth(document, row, path))
+        if left_out and self._report.files > before:
+            self._report.files = before
+            self._report.skipped_by[left_out] += 1
 
     def remember(self, source: Source) -> None:
         """Save the source's settings if they changed."""

@@ -274,6 +274,7 @@ PATTERNS = {
     "PLACEHOLDER": "fullmatch",
     "INDENTATION": "match",
     "LABELED": "finditer",
+    "CAVEAT": "finditer",
     "org.ELSEWHERE": "match",
     "org.ID": "finditer",
     "PROPERTY": "finditer",

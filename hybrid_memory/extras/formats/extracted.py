@@ -63,6 +63,8 @@ class ExtractedReading:
     BadFileError.
     """
 
+    left_out = None
+
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Extracted") -> None:
         self.mtime = file.mtime
         self.size = file.size
