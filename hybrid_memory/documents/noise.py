@@ -3,7 +3,7 @@ which brackets and # have another meaning.
 
 Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
 without a space, such as base64, hashes and minified code. A long address keeps its beginning, and a
-long list of short values (CSV) is kept. Text in scripts without spaces is never such a run. A
+long list of short values (CSV, JSON) is kept. Text in scripts without spaces is never such a run. A
 removal inside a line leaves a `…`. A chunk of closing tags alone is dropped. The patterns begin
 with the line break before a line, because Python searches fastest for it.
 
@@ -41,6 +41,7 @@ DATA_URI = re.compile(
 )
 RUN = re.compile(rf"(?<![!-~])[!-~]{{{LONGEST_RUN + 1},}}+")
 LONG_LINE = re.compile(rf"\n.{{{LONGEST_RUN + 1},}}+")
+JSON_SIGNS = re.compile(r'[][{},:"]+')
 ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 
@@ -121,12 +122,23 @@ def _address(address: str) -> str:
 
 
 def _piece(piece: str) -> str:
-    """Keep a piece that is short, a list of short values, or a table's delimiter row."""
+    """Keep a piece that is short, a list of short values, JSON of short values, or a table's
+    delimiter row.
+    """
     if len(piece) <= LONGEST_RUN or not piece.strip("-:|"):
         return piece
     is_list = piece.startswith("|") or ("{" not in piece and "(" not in piece)
     longest_value = max(map(len, re.split("[,;|]", piece)))
-    return piece if is_list and longest_value <= LONGEST_VALUE else LEFT_OUT
+    if is_list and longest_value <= LONGEST_VALUE:
+        return piece
+    return piece if _is_json(piece) else LEFT_OUT
+
+
+def _is_json(piece: str) -> bool:
+    """Whether a piece is of JSON, with a key for every two values at least."""
+    if piece.count('":') * 2 * LONGEST_VALUE < len(piece) or "(" in piece:
+        return False
+    return max(map(len, JSON_SIGNS.split(piece))) <= LONGEST_VALUE
 
 
 QUOTE = 0  # instead of an item's width

@@ -69,6 +69,8 @@ DELIMITER_ROW = re.compile(  # GitHub Flavored Markdown 0.29, 4.10 Tables
 TABLE_END = re.compile(r"\n(?=[ \t>]*+(?:\n|(?:[-+*]|\d{1,9}[.)])[ \t]))")
 LIST_MARK = re.compile(r"[ \t>]*+(?:[-+*]|\d{1,9}[.)])[ \t]++")
 SPACES = re.compile(r"[ \t]+")
+FIRST_CELL = re.compile(r"[ \t>]*+\|[^|\n]+\|")
+CUT = " … "  # in place of the beginning of a row
 
 
 class Block(NamedTuple):
@@ -207,7 +209,7 @@ def passages(
     start = part.start
     new = part.body  # where the text begins that no passage has yet
     while True:
-        header = _header(inside, start, size)
+        header = _header(text, inside, start, size)
         limit = start + size - len(header)
         if part_end <= limit:
             if start < part_end:
@@ -283,11 +285,18 @@ def _block(inside: list[Block], at: int) -> Block | None:
     return None
 
 
-def _header(inside: list[Block], at: int, size: int) -> str:
+def _header(text: str, inside: list[Block], at: int, size: int) -> str:
+    """The header to repeat above a position in a table, and the first cell of the row if the
+    position is inside a row.
+    """
     block = _block(inside, at)
-    if block and block.first <= at and 2 * len(block.header) <= size:
+    if not block or not block.header or block.first > at or 2 * len(block.header) > size:
+        return ""
+    row = text.rfind("\n", block.first - 1, at) + 1
+    cell = FIRST_CELL.match(text, row, at)
+    if cell is None or 2 * (len(block.header) + len(cell[0]) + len(CUT)) > size:
         return block.header
-    return ""
+    return f"{block.header}{cell[0]}{CUT}"
 
 
 def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]) -> int:

@@ -593,3 +593,22 @@ def test_a_chunk_of_closing_tags_alone_is_none() -> None:
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert chunk_text("</Card>\n\n</Cards>\n") == []
     assert len(chunk_text("</Card> is closed here")) == 1
+
+
+def test_a_row_longer_than_a_chunk_repeats_its_first_cell_below_the_header():
+    words = " ".join(f"word{number}" for number in range(120))
+    text = f"| Host | Notes |\n|---|---|\n| orion | {words} |\n| vega | b |"
+    first, second = chunk_text(text)
+    assert first.header == ""
+    assert second.header == "| Host | Notes |\n|---|---|\n| orion | … "
+    assert second.text.startswith(second.header + "word")
+    assert second.text.endswith("|\n| vega | b |")
+    assert (second.start_line, second.end_line) == (3, 4)
+
+
+def test_json_on_one_line_is_text_and_other_long_runs_are_not():
+    pairs = ",".join(f'"key{number}":"value{number}"' for number in range(30))
+    assert any("key29" in chunk.text for chunk in chunk_text(f"```json\n{{{pairs}}}\n```"))
+    assert chunk_text('{"data":"' + "A" * 400 + '"}') == []
+    script = '!function(e){"a":1,"b":2}' * 20
+    assert script[:9] not in "".join(chunk.text for chunk in chunk_text(f"x\n{script}"))

@@ -286,6 +286,8 @@ PATTERNS = {
     "SETTING": "finditer",
     "TOKEN": "finditer",
     "LIST_MARK": "match",
+    "FIRST_CELL": "match",
+    "JSON_SIGNS": "finditer",
     "INDENTED": "match",
     "CONTAINER": "match",
     "INTERRUPTING": "match",
