@@ -15,6 +15,13 @@ from unicodedata import normalize
 # line of other agents' transcripts.
 SEARCHED_BYTES = 20_000_000
 LONGEST_PATH = 4096  # characters
+FILES = ("MEMORY.md", "AGENTS.md", "TOOLS.md", "USER.md")  # in an agent's workspace; any case
+FOLDERS = ("memory", "notes")
+
+
+def is_workspace_name(name: str) -> bool:
+    """Whether files or folders of this name contain the notes in an agent's workspace."""
+    return name.lower() in (*FOLDERS, *map(str.lower, FILES))
 
 
 def session_folder(transcript: BinaryIO) -> str | None:

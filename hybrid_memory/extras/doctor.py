@@ -22,6 +22,7 @@ from ..storage.source import Source, is_in
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
+from ..sync.plan import uncovered
 from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
 from ..text.dates import looks_dated
@@ -321,6 +322,9 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
         unchanged = f"none has changed {what}since it was read"
         text = f"every file that the rules select is in the memory, and {unchanged}"
         yield _ok("sources", text)
+    if others := uncovered(store.storage.sources.all()):
+        text = f"no source covers {_first_names(others)}, in a workspace with ingested notes"
+        yield _ok("sources", text, "`hybrid-memory ingest --path PATH` adds each")
     texts = store.storage.documents.texts_cut_otherwise(chunking_of_texts(store))
     if texts:
         text = plural(len(texts), "stored text was", "stored texts were")
@@ -344,6 +348,9 @@ def _outdated_sources(outdated: Outdated) -> Iterator[Diagnosis]:
         yield _problem("sources", _notes_of(source, ids, "cannot be read", "cannot be read"))
     for source, ids in outdated.gone.items():
         text = _notes_of(source, ids, "no longer has a file", "no longer have a file")
+        if source.outlives_files:
+            yield _ok("sources", f"{text}; what was in a deleted transcript is kept")
+            continue
         if source.keep_missing:
             yield _ok("sources", f"{text}; kept because of --keep-missing")
             continue

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..addresses import absolute, display_name
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
+from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
 from ..errors import MissingStoreError, SourceError
 from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
@@ -22,7 +23,7 @@ from ..surface import arguments
 from ..surface.arguments import Parser, any_near, examples, open_store, own_memories
 from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
 from ..surface.terminal import progress_line
-from ..sync.ingest import Ingest
+from ..sync.ingest import Ingest, remember
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
@@ -32,10 +33,16 @@ from .hosts import SessionFolder, memory_places, session_folders
 if TYPE_CHECKING:
     from ..config import Settings
 
-FILES = ("memory.md", "agents.md", "tools.md", "user.md")  # in an agent's workspace; any case
-FOLDERS = ("memory", "notes")
 # In a folder with one of these, an agent works
-OF_AGENTS = (*FILES, "claude.md", "memory", ".claude", ".codex", ".openclaw", ".agents")
+OF_AGENTS = (
+    *map(str.lower, FILES),
+    "claude.md",
+    "memory",
+    ".claude",
+    ".codex",
+    ".openclaw",
+    ".agents",
+)
 VAULT = ".obsidian"  # a folder that contains this one is a vault
 SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts
 OF_HOST = "memory"  # `Place.kind` of notes that an agent keeps outside the workspace
@@ -72,13 +79,15 @@ class Place(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What was found around a folder: places to ingest, places with markdown that are left out, and
-    the names of transcripts that do not record where their session began.
+    """What was found around a folder: places to ingest, places with markdown that are left out, the
+    names of transcripts that do not record where their session began, and the usual places of an
+    agent's notes that do not exist or are empty.
     """
 
     places: list[Place]
     left_out: list[Place]
     unknown_sessions: list[str]
+    awaited: list[Place]
 
 
 def workspace(folder: str, home: str) -> Surroundings:
@@ -109,7 +118,23 @@ def workspace(folder: str, home: str) -> Surroundings:
             notes = [_folder(top, "folder")]
     sessions, unknown = _sessions(top, session_folders(home, workspace=top))
     places = [place for place in notes + list(_of_hosts(home, top)) + sessions if place.files]
-    return Surroundings(places, left_out, unknown)
+    awaited = list(_awaited(top, names, places)) if _is_of_agent(names) else []
+    return Surroundings(places, left_out, unknown, awaited)
+
+
+def _is_of_agent(names: Iterable[str]) -> bool:
+    """Whether an agent works in a folder with these files and folders."""
+    return any(name.lower() in OF_AGENTS for name in names)
+
+
+def _awaited(top: str, names: Sequence[str], places: Sequence[Place]) -> Iterator[Place]:
+    """Yield the usual places of notes in a workspace that have no notes yet."""
+    present = {name.lower(): name for name in names}
+    for name in (*FILES, *FOLDERS):
+        path = os.path.join(top, present.get(name.lower(), name))
+        if not any(is_in(path, place.path) for place in places):
+            kind = "folder" if name in FOLDERS else "file"
+            yield Place(path, kind, NOTES if kind == "folder" else (), 0, 0)
 
 
 def _notes_by_name(top: str, names: list[str]) -> Iterator[Place]:
@@ -120,7 +145,7 @@ def _notes_by_name(top: str, names: list[str]) -> Iterator[Place]:
             yield _folder(path, "vault")
         elif name.lower() in FOLDERS and os.path.isdir(path):
             yield _folder(path, "folder")
-        elif name.lower() in FILES and os.path.isfile(path):
+        elif is_workspace_name(name) and os.path.isfile(path):
             yield _file(path)
 
 
@@ -212,10 +237,15 @@ def init_options(parser: Parser) -> None:
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
     settings = _with_separate_memory(args, arguments.settings(args))
-    places, left_out, unknown = workspace(args.dir, os.path.expanduser("~"))
+    places, left_out, unknown, awaited = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
     top = os.path.basename(real_path(args.dir))
     places = [_with_free_collection(place, top, sources) for place in places]
+    awaited = [
+        _with_free_collection(place, top, sources)
+        for place in awaited
+        if not place.is_ingested_by(sources)
+    ]
     new = [place for place in places if not place.is_ingested_by(sources)]
     left_out = [place for place in left_out if not place.is_ingested_by(sources)]
     is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
@@ -226,6 +256,12 @@ def run_init(args: Namespace) -> int:
     if chosen:
         reports = _ingest(args, chosen)
     skipped = [place for place in new if place not in chosen]
+    notes = [place for place in places if place.kind != SESSIONS]
+    is_waiting = bool(awaited) and not any(place in skipped for place in notes)
+    if is_waiting and not notes:
+        is_waiting = args.yes or (is_asking and _confirm(AWAIT, True))
+    if is_waiting and (notes or not left_out):
+        _await(args, awaited)
     answer = {
         "dir": os.path.abspath(args.dir),
         "db_path": display_name(absolute(settings["db_path"])),
@@ -245,13 +281,15 @@ def run_init(args: Namespace) -> int:
         answer,
         lambda stream: print(_next_steps(answer, is_for_agent), end="", file=stream),
     )
-    tell(*_remarks(args, places, new, skipped))
+    if is_waiting and not notes:
+        tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
+    else:
+        tell(*_remarks(args, places, new, skipped))
     if unknown and (args.sessions or any(place.kind == SESSIONS for place in chosen)):
         advise(args, _unknown_sessions_line(unknown))
     if left_out and not (sys.stdout.isatty() and not args.json):
         advise(args, _left_out_line(left_out))
-    notes = [place for place in places if place.kind != SESSIONS]
-    if not notes or any(place in skipped for place in notes):
+    if not (notes or is_waiting) or any(place in skipped for place in notes):
         return 1
     if any(report["errors"] for report in reports):
         return 1
@@ -324,6 +362,18 @@ def _choose(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Plac
     return chosen
 
 
+AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
+
+
+def _await(args: Namespace, places: Sequence[Place]) -> None:
+    """Make places that have no notes yet sources, so that an update finds later ones."""
+    with open_store(args, create=True) as store:
+        for place in places:
+            is_file = place.kind == "file"
+            name = place.collection or default_collection(place.path, is_file, place.patterns)
+            remember(store, Source(place.path, name, is_file, place.patterns))
+
+
 def _confirm(question: str, default: bool) -> bool:
     try:
         reply = input(f"{question} {'[Y/n]' if default else '[y/N]'} ").strip().lower()
@@ -349,6 +399,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
                 patterns=like.patterns or NOTES,
                 incremental=True,
                 workspace=like.workspace,
+                keep_missing=like.kind == SESSIONS,  # agents delete old ones
                 workers=cores(),
                 progress=progress,
             )
@@ -456,8 +507,7 @@ def _unknown_sessions_line(paths: Sequence[str]) -> str:
 
 def _has_agent(folder: str, places: Sequence[Place]) -> bool:
     """Whether an agent works in this folder: it has an agent's files, or sessions began in it."""
-    names = [name.lower() for name in os.listdir(folder)]
-    return any(name in names for name in OF_AGENTS) or any(
+    return _is_of_agent(os.listdir(folder)) or any(
         place.workspace and place.files for place in places
     )
 

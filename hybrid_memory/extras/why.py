@@ -35,6 +35,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_at, format_of, refusal
 from ..documents.markdown import parse
+from ..documents.workspaces import FOLDERS
 from ..errors import NotFoundError, QueryError
 from ..search.answer import operator_lines
 from ..search.coverage import of_chunks
@@ -151,6 +152,8 @@ def missing(store: HybridStore) -> list[Missing]:
     files: dict[str, Missing] = {}
     left_out: dict[str, Missing] = {}
     for source in store.storage.sources.all():
+        if not os.path.lexists(source.path):
+            continue
         walk = source.walk()
         for file in walk.file(source.path) if source.is_file else walk:
             if file.path not in indexed:
@@ -323,9 +326,20 @@ def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, A
     if os.path.isdir(path):
         command = f"`hybrid-memory ingest --path {quote(path)}`"
         raise QueryError(f"{path} is a folder that was not ingested; {command} ingests it")
-    way_out = f"`hybrid-memory ingest --path {quote(os.path.realpath(path))}` ingests it"
+    target = _place_to_ingest(os.path.realpath(path))
+    way_out = f"`hybrid-memory ingest --path {quote(target)}` ingests it"
     reason = "it is not in any ingested folder"
     return _answer_if_missing(path, None, Verdict("not ingested", reason, way_out))
+
+
+def _place_to_ingest(path: str) -> str:
+    """The folder of an agent's notes around a file, where tomorrow's note will be; else the file."""
+    folder = os.path.dirname(path)
+    while folder != os.path.dirname(folder):
+        if os.path.basename(folder).lower() in FOLDERS:
+            return folder
+        folder = os.path.dirname(folder)
+    return path
 
 
 def _file_of(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..documents.document import Extract, Prepared, chunking, texts_of
 from ..documents.files import Walk
-from ..documents.formats import format_of
+from ..documents.formats import format_of, grows
 from ..documents.links import DocumentLinks
 from ..errors import SourceError
 from ..text.characters import storable_name
@@ -87,6 +87,14 @@ class Source(NamedTuple):
     own_id: str | None = None  # document id for a single file, if it is not the file's name
     metadata: tuple[tuple[str, Any], ...] = ()  # of a single file: overrides its front matter
     workspace: str | None = None  # of transcripts: read only sessions that began in it
+
+    @property
+    def outlives_files(self) -> bool:
+        """Whether its documents stay, without an error, when their files are gone. Agents delete
+        transcripts after some weeks.
+        """
+        names = [self.path] if self.is_file else self.patterns
+        return (self.is_file or self.keep_missing) and all(map(grows, names))
 
     def walk(self) -> Walk:
         """The walk over its files."""

@@ -129,7 +129,7 @@ class Ingest:
         storage = self._store.storage
         if not (storage.sources.all() or storage.chunks.count()):
             raise SourceError("nothing was ingested yet; run `hybrid-memory ingest --path DIR`")
-        sources = plan.known_sources(storage.sources, self.report)
+        sources = plan.known_sources(storage, self.report)
         self._warn_of_other_sources(self.mirror(sources, embeds=True))
         self._cut_texts_anew()
         self._embed()
@@ -223,7 +223,7 @@ class Ingest:
         source = listing.source
         if not (source.is_file or listing.files or listing.others):
             vanished = listing.vanished()
-            if vanished:
+            if vanished and not source.outlives_files:
                 kept = plural(len(vanished), "document from here was", "documents from here were")
                 reason = (
                     f"no file here matches {_either(source)} any more; "
@@ -297,6 +297,19 @@ class Ingest:
             ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
             or "nothing"
         )
+
+
+def remember(store: HybridStore, source: Source) -> None:
+    """Make a folder or file a source without reading it; it need not exist. Later updates do.
+
+    Does nothing if another folder has its collection.
+    """
+    sources = store.storage.sources
+    source = sources.of_own_name(source)
+    with suppress(SourceError):
+        sources.check_claim(source)
+        with store.storage.transaction():
+            sources.remember(source)
 
 
 def check_paths(paths: object) -> None:

@@ -10,12 +10,14 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from shlex import quote
 from typing import Any, NamedTuple
 
 from ..documents.files import FoundFile, Walk
 from ..documents.formats import format_of, vault_format
+from ..documents.workspaces import is_workspace_name
 from ..errors import SourceError
 from ..storage.interface import Documents, Sources, Storage
 from ..storage.source import (
@@ -68,21 +70,50 @@ def select_sources(
     return list(sources)
 
 
-def known_sources(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
+def known_sources(
+    storage: Storage, report: Report, paths: Collection[str] = ()
+) -> Iterator[Source]:
     """Yield every ingested source (or those of these paths) with its stored options.
 
-    A source that no longer exists is an error in the report, with the way out.
+    A source that no longer exists is an error in the report, with the way out, unless it never had
+    a document or keeps its documents.
     """
-    for source in known.all():
+    for source in storage.sources.all():
         if paths and source.path not in paths:
             continue
         try:
             resolve(source.path, source.follow_symlinks)
         except SourceError as error:
+            if source.outlives_files or not _has_documents(source, storage.documents):
+                continue
             way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
             report.error(source.path, f"{error}; if it is gone for good: {way_out}", "gone")
             continue
         yield source
+
+
+def _has_documents(source: Source, documents: Documents) -> bool:
+    if source.is_file:
+        return documents.get(source.doc_id(os.path.basename(source.path))) is not None
+    return any(
+        source.has(document.doc_id, str(document.path))
+        for document in documents.of_collection(str(source.collection)).values()
+    )
+
+
+def uncovered(sources: Collection[Source]) -> list[str]:
+    """The files and folders of agents' workspaces that no source covers, if another one there is a
+    source.
+    """
+    named = [source for source in sources if is_workspace_name(os.path.basename(source.path))]
+    found = []
+    for top in sorted({os.path.dirname(source.path) for source in named}):
+        with suppress(OSError):
+            for name in sorted(filter(is_workspace_name, os.listdir(top))):
+                path = os.path.join(top, name)
+                if not any(is_in(os.path.realpath(path), source.path) for source in sources):
+                    found.append(path)
+    return found
 
 
 def _sources_of(path: str, template: Source, collection: str | None) -> list[Source]:

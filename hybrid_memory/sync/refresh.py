@@ -50,7 +50,7 @@ def refresh(
         try:
             with store.storage.guarded():
                 with time_limit(extract_seconds):
-                    job.mirror(known_sources(store.storage.sources, report, paths))
+                    job.mirror(known_sources(store.storage, report, paths))
                 report.pending = store.storage.embeddings.count_pending()
                 if embed_seconds > 0:
                     _embed(store, report, embed_seconds)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -262,3 +263,48 @@ def test_the_latest_refusals_of_a_database_are_kept(home: Path) -> None:
     assert [len(each.named) for each in state.refusals("b.db")] == [state.LONGEST_NAME]
     (Path(state.state_folder()) / state.REFUSED).write_text("{broken")
     assert state.refusals("a.db") == []
+
+
+def test_transcripts_that_an_agent_deletes_keep_their_passages_without_a_word(home: Path) -> None:
+    """Claude Code deletes sessions after 30 days."""
+    (home / "work/memory").mkdir(parents=True)
+    (home / "work/memory/a.md").write_text("# A\n\nA note.\n")
+    command(home, "ingest", "--path", "work/memory")
+
+    def session(name: str, animal: str, cwd: str) -> str:
+        message = {"role": "user", "content": f"The door is painted by a {animal}."}
+        record = {"type": "user", "sessionId": "a", "cwd": str(home / cwd), "message": message}
+        return write(f"{PROJECTS}/{name}.jsonl", json.dumps(record) + "\n")(home)
+
+    session("elsewhere", "secretary bird", "elsewhere")
+    paths = [session(f"s{number}", f"okapi{number}", "work") for number in range(3)]
+    done = command(home, "recall", stdin=hook(paths[0], "Stop") | {"cwd": str(home / "work")})
+    assert (done.returncode, done.stdout) == (0, "")
+    ended = time.monotonic() + 60
+    while json.loads(command(home, "stats", "--json").stdout)["doc_count"] < 4:
+        assert time.monotonic() < ended
+        time.sleep(0.2)
+    os.unlink(paths[0])
+    for left in (paths[1:], []):
+        for path in left:
+            os.unlink(path)
+        done = command(home, "update", "--quiet")
+        assert (done.returncode, done.stderr) == (0, "")
+        found = command(home, "search", "door okapi1", "--refresh", "--json")
+        assert (found.stderr, "okapi1" in found.stdout) == ("", True)
+        assert "secretary" not in found.stdout
+        if not left:
+            shutil.rmtree(home / ".claude")
+    done = command(home, "update", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "PROBLEM" not in command(home, "doctor").stdout
+    assert all(finding["ok"] is not False for finding in json.loads(command(home, "doctor").stdout))
+
+
+def test_a_transcript_ingested_by_itself_outlives_its_file(home: Path) -> None:
+    path = write("elsewhere/a.jsonl")(home)
+    command(home, "ingest", "--path", path)
+    os.unlink(path)
+    done = command(home, "update", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "okapi" in command(home, "search", "okapi", "--json").stdout

@@ -423,3 +423,56 @@ def test_lines_for_an_agent_are_shown_only_where_one_works(
     assert ("For AGENTS.md" in seen) == is_agents
     assert "For `crontab -e`" in seen
     assert "## Memory" in answer(run("init", str(top), "--yes"))["agents_md"]
+
+
+NEW_AGENTS = {
+    "no memory": {"AGENTS.md": "# Agents\n"},
+    "an empty memory": {"AGENTS.md": "# Agents\n", "memory/": ""},
+    "nothing but an empty memory": {"memory/": ""},
+    "a folder of settings": {".claude/": ""},
+}
+
+
+@pytest.mark.parametrize("kind", NEW_AGENTS)
+def test_notes_that_a_new_agent_writes_later_get_in(
+    kind: str, home: Path, run: Run, environ: dict[str, str]
+) -> None:
+    top = home / "new"
+    for name, text in NEW_AGENTS[kind].items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).mkdir() if name.endswith("/") and not (top / name).exists() else None
+        if not name.endswith("/"):
+            (top / name).write_text(text)
+    answer(run("init", str(top), "--yes"))
+    done = run("update", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not any(
+        finding["ok"] is False for finding in answer(run("doctor")) if finding["check"] == "sources"
+    )
+    (top / "memory").mkdir(exist_ok=True)
+    (top / "memory/2026-11-24.md").write_text("# Tuesday\n\nThe okapi came.\n")
+    (top / "MEMORY.md").write_text("# Memory\n\nThe walnut is blue.\n")
+    assert [hit["doc_id"] for hit in answer(run("search", "okapi", "--refresh"))] == [
+        "memory/2026-11-24.md"
+    ]
+    answer(run("update"))
+    assert [hit["doc_id"] for hit in answer(run("search", "walnut"))] == ["MEMORY.md"]
+    (top / "MEMORY.md").unlink()
+    done = run("update", "--quiet")
+    assert done.returncode == 1
+    assert "MEMORY.md" in done.stderr
+
+
+def test_workspace_files_that_no_source_covers_are_named(
+    workspace: Path, run: Run, environ: dict[str, str]
+) -> None:
+    answer(run("ingest", "--path", str(workspace / "memory")))
+    done = run("update")
+    assert f"no source covers {workspace}/AGENTS.md, {workspace}/MEMORY.md" in done.stderr
+    assert run("update", "--quiet").stderr == ""
+    [finding] = [
+        finding for finding in answer(run("doctor")) if "no source covers" in finding["text"]
+    ]
+    assert finding["ok"]
+    found = json.loads(run("why", str(workspace / "notes/deep/a.md")).stdout)
+    assert found["way_out"] == f"`hybrid-memory ingest --path '{workspace}/notes'` ingests it"

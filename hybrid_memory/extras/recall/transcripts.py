@@ -14,7 +14,7 @@ from ...documents.formats import format_of
 from ...documents.workspaces import SEARCHED_BYTES, session_folder
 from ...storage.source import is_in
 from ..formats import transcripts
-from ..hosts import session_folders
+from ..hosts import SessionFolder, session_folders
 
 
 class RefusedError(Exception):
@@ -22,10 +22,13 @@ class RefusedError(Exception):
 
 
 class SessionTranscript(NamedTuple):
-    """A transcript, and the folder in which its session began, if it records that."""
+    """A transcript, the folder in which its session began, if it records that, and the folder in
+    which the agent keeps it.
+    """
 
     path: str
     workspace: str | None
+    folder: SessionFolder
 
 
 def transcript(named: object, environ: Mapping[str, str] = os.environ) -> SessionTranscript | None:
@@ -34,7 +37,8 @@ def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Sessio
     Raises RefusedError for any other file.
     """
     path = _path(named)
-    if not any(is_in(path, folder) for folder in _folders(environ)):
+    folders = [folder for folder in _folders(environ) if is_in(path, folder.path)]
+    if not folders:
         raise RefusedError("it is not in a folder in which an agent keeps transcripts")
     if not os.path.lexists(path):
         return None
@@ -51,7 +55,7 @@ def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Sessio
                     f"it has no line in the format of a transcript of {transcripts.KNOWN_FORMS}"
                 )
             stream.seek(0)
-            return SessionTranscript(path, session_folder(stream))
+            return SessionTranscript(path, session_folder(stream), folders[0])
     except (OSError, BadFileError) as error:
         raise RefusedError(f"it cannot be read: {error}") from error
 
@@ -66,10 +70,10 @@ def _path(named: object) -> str:
         raise RefusedError("it is not a path") from error
 
 
-def _folders(environ: Mapping[str, str]) -> list[str]:
+def _folders(environ: Mapping[str, str]) -> list[SessionFolder]:
     """Return the transcript folders of all agents: those set by environment variables, and the
     default ones, because the agent may have been started with other variables.
     """
     home = os.path.expanduser("~")
     folders = chain(session_folders(home, environ), session_folders(home, {}))
-    return [os.path.realpath(folder.path) for folder in folders]
+    return [folder._replace(path=os.path.realpath(folder.path)) for folder in folders]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError, UsageError
 from ...sync.ingest import Ingest
+from ...sync.plan import uncovered
 from ...sync.reading import cores
 from ...text.characters import storable_name
 from ..arguments import Parser, add_json, examples, open_store
@@ -90,6 +91,12 @@ def run_ingest(args: Namespace) -> int:
             ) from error
         tell(*report.error_lines(), *report.warning_lines())
         advise(args, *report.advice_lines())
+        if not args.path and (others := uncovered(store.storage.sources.all())):
+            advise(
+                args,
+                f"no source covers {', '.join(others)}, in a workspace with ingested notes; "
+                "`hybrid-memory ingest --path PATH` adds each",
+            )
         if is_first and report.files:
             advise_model(args, store)
     print_answer(args, report.as_dict(), lambda stream: show_report(report, stream))
