@@ -101,6 +101,7 @@ class HybridStore:
         scheme = server_scheme(path)
         self.path = path if scheme or path == ":memory:" else os.path.abspath(path)
         self.warnings: list[str] = []
+        self._on_wait = on_wait
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
         # Text about to be ingested: its language decides which embedder a new store begins with
@@ -146,7 +147,10 @@ class HybridStore:
         """
         if self._given_embedder is not None:
             return complete(self._given_embedder)
-        return choice.make(self.config, self.storage.embeddings.identity(), self._some_texts)
+        made = choice.make(self.config, self.storage.embeddings.identity(), self._some_texts)
+        if made and hasattr(made, "on_wait"):
+            made.on_wait = self._on_wait
+        return made
 
     @cached_property
     def reranker(self) -> "Reranker | None":

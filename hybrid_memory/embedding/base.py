@@ -38,6 +38,9 @@ READ_TIMEOUT = 30.0  # more seconds until the thread that waits for the reply gi
 DAY = 86400.0  # seconds, the longest time-out: sockets do not support all larger numbers
 # Seconds between two tries; if a server asks for a longer wait, give up
 LONGEST_WAIT = 60.0
+# Seconds between tries, all together, while a server fails without answering a request in between
+LONGEST_FAILING = 4.0
+SILENCE = 15.0  # seconds of waiting for a reply before it is reported
 # Texts that fail one after the other, each sent alone, before the server counts as faulty
 STRIKES = 4
 SHORTER = 0.75  # the share of a text that is kept when it is too long
@@ -79,6 +82,9 @@ class BaseEmbedder:
         self.document_timeout = min(document_timeout, DAY)
         self.problem: str | None = None
         self._logged: str | None = None
+        # Called with a line when the server lets a request wait for longer than SILENCE
+        self.on_wait: Callable[[str], None] = log.warning
+        self._is_slow = False  # reported
         self.truncated: set[int] = set()
         self._server: Server | None = None
         self._dims = dims or 0
@@ -203,6 +209,7 @@ class BaseEmbedder:
             self._handle_failure(failure, call, batch)
             return
         call.strikes = 0
+        call.failing = 0.0
         for text, vector in zip(batch, raw, strict=True):
             try:
                 call.vectors[text] = self._unit(vector)
@@ -260,13 +267,16 @@ class BaseEmbedder:
             seconds = min(call.deadline - time.monotonic(), call.timeout)
             try:
                 late = self._timeout_message(call)
-                raw = self._within(seconds, late, lambda: self._request(texts, call.role))
+                raw = self._within(seconds, late, lambda: self._request(texts, call.role), call)
             except Failure as failure:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
                 wait = failure.wait or backoff(attempt)
                 is_too_long = wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline
+                if failure.kind == RETRY:
+                    is_too_long |= call.failing + wait > LONGEST_FAILING
                 if attempt >= allowed or is_too_long:
                     raise
+                call.failing += wait
                 self._sleep(wait)
                 continue
             if not isinstance(raw, list) or len(raw) != len(texts):
@@ -286,10 +296,24 @@ class BaseEmbedder:
         limit = f"{self.query_timeout:g} s (query_timeout)"
         return f"{self._name()} did not answer within {limit}; loading a model takes longer"
 
-    def _within(self, seconds: float, late: str, work: Callable[[], Any]) -> Any:
-        """Do the work. Raises Failure with the reason `late` if it takes more than `seconds`."""
+    def _within(
+        self, seconds: float, late: str, work: Callable[[], Any], call: "_Call | None" = None
+    ) -> Any:
+        """Do the work. Raises Failure with the reason `late` if it takes more than `seconds`.
+
+        The first time that a request for documents takes longer than SILENCE, a message reports it.
+        """
+
+        def report() -> None:
+            if call and call.role == DOCUMENT and not self._is_slow:
+                self._is_slow = True
+                self.on_wait(
+                    f"waiting for {self._name()}, at most {duration(seconds)}; "
+                    "texts without an embedding stay pending"
+                )
+
         try:
-            return within(seconds, work)
+            return within(seconds, work, SILENCE, report)
         except TimeoutError as error:
             raise Failure(STOP, late, REST) from error
 
@@ -339,3 +363,4 @@ class _Call:
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
+        self.failing = 0.0  # seconds waited between tries since the last answer

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -308,9 +309,14 @@ class Server:
         return _on_one_line(text)
 
 
-def within(seconds: float, work: Callable[[], Any]) -> Any:
+def within(
+    seconds: float,
+    work: Callable[[], Any],
+    silence: float = inf,
+    on_silence: Callable[[], None] = lambda: None,
+) -> Any:
     """Do the work and return its result. Raises TimeoutError if it takes more than `seconds`; the
-    work then continues in its thread.
+    work then continues in its thread. `on_silence` is called after `silence` seconds.
 
     A socket's own time-out starts again with every byte, and does not cover the look-up of a host
     name.
@@ -327,7 +333,10 @@ def within(seconds: float, work: Callable[[], Any]) -> Any:
 
     thread = Thread(target=run, daemon=True)
     thread.start()
-    thread.join(max(0.0, seconds))
+    thread.join(max(0.0, min(seconds, silence)))
+    if not outcome and silence < seconds:
+        on_silence()
+        thread.join(seconds - silence)
     if not outcome:
         raise TimeoutError
     if isinstance(outcome[0], Exception):

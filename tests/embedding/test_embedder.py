@@ -10,6 +10,7 @@ import time
 import pytest
 
 from hybrid_memory.embedder import OllamaEmbedder
+from hybrid_memory.embedding import base
 from hybrid_memory.embedding.ollama import parse_ollama_host
 from hybrid_memory.embedding.transport import duration
 from hybrid_memory.errors import ConfigError
@@ -465,10 +466,24 @@ def test_a_backend_error_is_tried_again_and_then_given_up(ollama, embedder, wait
     assert (len(ollama.requests), len(waits)) == (3, 2)
 
 
-def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder):
+def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder, waits):
     ollama.error = (500, "backend failed")
     assert embedder.embed_batch([f"text {i}" for i in range(300)]) == [[]] * 300
     assert len(ollama.requests) < 30
+    assert sum(waits) <= base.LONGEST_FAILING
+
+
+def test_a_long_wait_for_documents_is_reported_once(ollama, embedder, monkeypatch):
+    monkeypatch.setattr(base, "SILENCE", 0.01)
+    lines: list[str] = []
+    embedder.on_wait = lines.append
+    ollama.slow = 0.2
+    assert all(embedder.embed_batch(["a"]))
+    assert all(embedder.embed_batch(["b"]))
+    [line] = lines
+    assert line.startswith(f"waiting for Ollama at {ollama.url}, at most 600 s")
+    assert embedder.embed("c")
+    assert len(lines) == 1
 
 
 def test_texts_that_are_refused_for_an_unknown_reason_are_left_out(ollama, embedder, waits):
