@@ -16,7 +16,7 @@ SKILL = ROOT / "SKILL.md"
 OPENCLAW = ROOT / "plugins/openclaw/index.js"
 PLUGIN_SKILLS = [
     ROOT / "plugins" / agent / "skills" / "hybrid-memory" / "SKILL.md"
-    for agent in ("claude-code", "codex")
+    for agent in ("claude-code", "codex", "cursor", "gemini", "agent-plugin")
 ]
 
 
@@ -31,7 +31,13 @@ def skill(text: str) -> str:
 def openclaw(text: str) -> str:
     """Return the plugin of OpenClaw with the shared text in place."""
     rules = " ".join((agent_text.CITE, agent_text.CONFLICTS, agent_text.DATA))
-    values = {"OPTIONS": agent_text.OPTIONS, "SUBJECTS": agent_text.SUBJECTS, "RULES": rules}
+    before = agent_text.BEFORE_COMPACTION
+    values = {
+        "BEFORE_COMPACTION": before,
+        "OPTIONS": agent_text.OPTIONS,
+        "SUBJECTS": agent_text.SUBJECTS,
+        "RULES": rules,
+    }
     for name, value in values.items():
         line = f"const {name} = {json.dumps(value)};"
         text = re.sub(rf"^const {name} = .*;$", lambda _, line=line: line, text, flags=re.M)

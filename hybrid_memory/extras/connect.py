@@ -27,7 +27,7 @@ from ..surface.streams import harmless, print_answer, tell
 from .agent_text import skill_for
 from .edits import BOM, edit
 from .environment import program, without_password
-from .hosts import CLAUDE, CODEX, CURSOR, END, GEMINI, HOSTS, OPENCLAW, OPENCODE, PROMPT, Host
+from .hosts import CLAUDE, CODEX, CURSOR, GEMINI, HOSTS, OPENCLAW, OPENCODE, PROMPT, Host
 from .json_text import values_of, with_value, without_value
 from .recall.runs import summary
 from .recall.state import state_folder
@@ -36,6 +36,7 @@ ALL = "all"
 SERVER = "hybrid-memory"  # the name of the MCP server and of the skill
 SECONDS = {PROMPT: 5}  # for which a host waits for a hook
 OTHER_SECONDS = 15
+WITHOUT_WAITING = ("PreCompact", "Stop")  # events of Claude Code for which it need not wait
 MARKS = ("# hybrid-memory connect: begin", "# hybrid-memory connect: end")  # in TOML
 RECORD = "connected.json"
 MOST_LINES = 60  # of a change that are shown
@@ -175,9 +176,10 @@ def _hooks(target: Target) -> tuple[JsonEdit, JsonEdit]:
     def apply(text: str, values: Mapping[str, Any]) -> str:
         if target.host is CURSOR and "version" not in values:
             text = with_value(text, ("version",), 1)
-        for event, kind in events.items():
+        for event in events:
             number = len(_entries(values, event))
-            text = with_value(text, ("hooks", event, number), _entry(target, kind))
+            entry = hook_entry(target.host, event, target.hook)
+            text = with_value(text, ("hooks", event, number), entry)
         return text
 
     def undo(text: str, values: Mapping[str, Any]) -> str:
@@ -209,15 +211,16 @@ def _entries(values: Mapping[str, Any], event: str) -> Sequence[Any]:
     return entries
 
 
-def _entry(target: Target, kind: str) -> dict[str, Any]:
+def hook_entry(host: Host, event: str, command: str) -> dict[str, Any]:
     """The entry of one event in a file of hooks."""
+    kind = host.events[event]
     seconds = SECONDS.get(kind, OTHER_SECONDS)
-    if target.host is CURSOR:
-        return {"command": target.hook, "timeout": seconds}
-    hook: dict[str, Any] = {"type": "command", "command": target.hook, "timeout": seconds}
-    if target.host is GEMINI:
+    if host is CURSOR:
+        return {"command": command, "timeout": seconds}
+    hook: dict[str, Any] = {"type": "command", "command": command, "timeout": seconds}
+    if host is GEMINI:
         hook |= {"name": SERVER, "timeout": 1000 * seconds}  # milliseconds
-    if target.host is CLAUDE and kind == END:
+    if host is CLAUDE and event in WITHOUT_WAITING:
         hook["async"] = True
     return {"hooks": [hook]}
 

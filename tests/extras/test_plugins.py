@@ -11,20 +11,29 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid_memory import __version__
+from hybrid_memory.extras.agent_text import BEFORE_COMPACTION
+from hybrid_memory.extras.hosts import CLAUDE, CODEX, CURSOR, GEMINI, PROMPT
 from hybrid_memory.registry import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 PLUGINS = ROOT / "plugins"
 COMMAND = Path(sys.executable).parent / "hybrid-memory"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-EVENTS = {"SessionStart", "UserPromptSubmit", "PreCompact", "Stop"}
-AGENTS = ("claude-code", "codex")
+AGENTS = {"claude-code": CLAUDE, "codex": CODEX, "cursor": CURSOR, "gemini": GEMINI}
+SERVERS = {
+    "claude-code": ".mcp.json",
+    "codex": ".mcp.json",
+    "cursor": "mcp.json",
+    "gemini": "gemini-extension.json",
+    "agent-plugin": "mcp.json",
+}
 
 
 def read(path: str) -> Any:
@@ -70,43 +79,61 @@ def test_the_marketplaces_lead_to_the_plugins() -> None:
     )
 
 
+def hooks_of(agent: str) -> dict[str, list[dict[str, Any]]]:
+    """The hooks of a plugin by event."""
+    entries = read(f"plugins/{agent}/hooks/hooks.json")["hooks"]
+    return {
+        event: [hook for entry in of_event for hook in entry.get("hooks", [entry])]
+        for event, of_event in entries.items()
+    }
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_hooks_have_the_published_form_and_bound_their_time(agent: str) -> None:
-    hooks = read(f"plugins/{agent}/hooks/hooks.json")["hooks"]
-    assert hooks.keys() == EVENTS
-    for groups in hooks.values():
-        for group in groups:
-            for hook in group["hooks"]:
-                assert hook["type"] == "command"
-                assert 0 < hook["timeout"] <= 15
-                assert "|| true" in hook["command"], "exit status 2 would keep a prompt back"
+    hooks = hooks_of(agent)
+    assert hooks.keys() == AGENTS[agent].events.keys()
+    unit = 1000 if agent == "gemini" else 1
+    for event, of_event in hooks.items():
+        [hook] = of_event
+        assert hook.get("type", "command") == "command"
+        assert 0 < hook["timeout"] <= 15 * unit
+        assert "|| true" in hook["command"], "exit status 2 would keep a prompt back"
+        may_be_async = agent == "claude-code" and event in ("Stop", "PreCompact")
+        assert hook.get("async", False) == may_be_async
+    others = read(f"plugins/{agent}/hooks/hooks.json").keys() - {"hooks"}
+    assert others == ({"version"} if agent == "cursor" else set())
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("event", sorted(EVENTS))
-def test_hooks_say_how_to_get_the_command_once_and_never_fail(
-    agent: str, event: str, tmp_path: Path
-) -> None:
-    [group] = read(f"plugins/{agent}/hooks/hooks.json")["hooks"][event]
-    done = subprocess.run(
-        ["/bin/sh", "-c", group["hooks"][0]["command"]],
-        input=json.dumps({"hook_event_name": event, "prompt": "Which port is it?"}),
-        env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr == ""
-    lines = done.stdout.splitlines()
-    assert len(lines) == (1 if event == "SessionStart" else 0)
-    assert all("uv tool install" in line for line in lines)
+def test_hooks_say_how_to_get_the_command_once_and_never_fail(agent: str, tmp_path: Path) -> None:
+    for event, [hook] in hooks_of(agent).items():
+        done = subprocess.run(
+            ["/bin/sh", "-c", hook["command"]],
+            input=json.dumps({"hook_event_name": event, "prompt": "Which port is it?"}),
+            env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stderr == ""
+        lines = done.stdout.splitlines()
+        is_told = agent in ("claude-code", "codex") and event == "SessionStart"
+        assert len(lines) == is_told  # the other hosts expect JSON
+        assert all("uv tool install --editable ." in line for line in lines)
+
+
+def test_no_plugin_names_a_package_that_nobody_has_registered() -> None:
+    for path in PLUGINS.rglob("*"):
+        if path.is_file():
+            assert "hybrid-memory-search" not in path.read_text("utf-8"), path
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_hook_of_a_prompt_recalls(agent: str, memory: dict[str, str], tmp_path: Path) -> None:
-    [group] = read(f"plugins/{agent}/hooks/hooks.json")["hooks"]["UserPromptSubmit"]
-    command = group["hooks"][0]["command"].replace("recall", "recall --timeout 0")
-    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Which port does Atlas listen on?"}
+    [event] = [event for event, kind in AGENTS[agent].events.items() if kind == PROMPT]
+    [hook] = hooks_of(agent)[event]
+    command = hook["command"].replace("recall", "recall --timeout 0")
+    prompt = {"hook_event_name": event, "prompt": "Which port does Atlas listen on?"}
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         input=json.dumps(prompt | {"session_id": "one"}),
@@ -119,20 +146,36 @@ def test_the_hook_of_a_prompt_recalls(agent: str, memory: dict[str, str], tmp_pa
     assert "2222" in done.stdout
 
 
-def test_the_skill_of_a_plugin_is_that_of_the_repository() -> None:
-    made = runpy.run_path(str(ROOT / "docs/make_agent_texts.py"))
-    for target, text in made["texts"]().items():
-        assert target.read_text("utf-8") == text, "run docs/make_agent_texts.py again"
-    assert len(made["PLUGIN_SKILLS"]) == len(AGENTS)
-    for skill in made["PLUGIN_SKILLS"]:
-        assert not re.search(r"\{baseDir\}|uv run", skill.read_text("utf-8"))
+@pytest.mark.parametrize("script", ["make_agent_texts.py", "make_plugins.py"])
+def test_plugins_are_as_the_scripts_write_them(script: str) -> None:
+    for path, text in runpy.run_path(str(ROOT / "docs" / script))["texts"]().items():
+        assert path.read_text("utf-8") == text, f"run docs/{script} again"
+        if path.name == "SKILL.md" and path.is_relative_to(PLUGINS):
+            assert "{baseDir}" not in text
+            assert "uv run" not in text
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", SERVERS)
 def test_the_mcp_server_of_a_plugin_is_the_command(agent: str) -> None:
-    [server] = read(f"plugins/{agent}/.mcp.json")["mcpServers"].values()
+    [server] = read(f"plugins/{agent}/{SERVERS[agent]}")["mcpServers"].values()
     assert server["command"] == "hybrid-memory"
     assert server["args"][0] in COMMANDS
+
+
+def test_the_agent_plugin_has_the_keys_of_the_closed_schema() -> None:
+    """Agent Plugins 1.0: https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"""
+    manifest = read("plugins/agent-plugin/plugin.json")
+    assert manifest["$schema"] == "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
+    assert re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?", manifest["name"])
+    assert manifest.keys() <= {
+        "$schema", "name", "version", "description", "author", "homepage", "repository", "license",
+        "keywords", "extensions",
+    }  # fmt: skip
+    servers = read("plugins/agent-plugin/mcp.json")
+    assert servers["$schema"] == "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
+    assert all(server["type"] == "stdio" for server in servers["mcpServers"].values())
+    skills = os.listdir(PLUGINS / "agent-plugin/skills")
+    assert skills == ["hybrid-memory"]
 
 
 def test_the_manifest_of_openclaw_has_the_published_form() -> None:
@@ -151,13 +194,22 @@ def test_the_manifest_of_openclaw_has_the_published_form() -> None:
 CALL = """
 import plugin from "./plugin.mjs";
 const tools = {}, hooks = {}, warnings = [];
+let capability;
 plugin.register({
   config: {plugins: {slots: {memory: "hybrid-memory"}, entries: {"memory-core": {enabled: process.argv[3] === "enabled"}}}},
   logger: {warn: (line) => warnings.push(line)},
   pluginConfig: JSON.parse(process.argv[2]),
   registerTool: (tool) => { tools[tool.name] = tool; },
+  registerMemoryCapability: (given) => { capability = given; },
   on: (name, handler) => { hooks[name] = handler; },
 });
+const { manager, error } = await capability.runtime.getMemorySearchManager({});
+const managed = manager && {
+  status: manager.status(),
+  hits: await manager.search("Which port does Atlas listen on?", { maxResults: 1 }),
+  text: await manager.readFile({ relPath: "memory/atlas.md", from: 3, lines: 1 }),
+  nothing: await manager.readFile({ relPath: "elsewhere/b.md" }),
+};
 const text = async (name, params) => {
   try { return (await tools[name].execute("1", params)).content[0].text; } catch (error) { return `Error: ${error.message}`; }
 };
@@ -168,6 +220,10 @@ console.log(JSON.stringify({
   outside: await text("memory_get", {path: "elsewhere/b.md"}),
   around: await text("memory_get", {path: "memory/../private/secret.md"}),
   warnings,
+  managed,
+  error,
+  section: capability.promptBuilder({ availableTools: new Set(["memory_search"]) }),
+  flush: capability.flushPlanResolver({ nowMs: 0 }),
 }));
 """
 
@@ -203,6 +259,17 @@ def test_the_tools_of_openclaw_answer_as_the_command_does(
     else:
         assert "4711" in told["around"]
     assert told["warnings"] == []
+    managed = told["managed"]
+    assert managed["status"]["backend"] == "builtin"
+    assert managed["status"]["files"] == 2
+    [hit] = managed["hits"]
+    assert (hit["path"], hit["source"]) == ("memory/atlas.md", "memory")
+    assert hit["startLine"] <= 3 <= hit["endLine"]
+    assert managed["text"]["text"] == "Atlas listens on port 2222."
+    assert managed["nothing"]["status"] == "not_found"
+    assert "memory_search" in told["section"][1]
+    assert told["flush"]["relativePath"].startswith("memory/19")
+    assert told["flush"]["prompt"].startswith(BEFORE_COMPACTION)
     assert "elsewhere" in told["outside"]
 
 
@@ -213,8 +280,60 @@ def test_openclaw_is_told_how_to_get_a_missing_command(tmp_path: Path) -> None:
     command = ["node", "call.mjs", json.dumps({"command": str(tmp_path / "nothing")}), "enabled"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
-    assert "uv tool install" in told["found"]
+    assert "uv tool install --editable ." in told["found"]
+    assert told["error"] == told["found"].removeprefix("Error: ")
     assert "plugins.entries.memory-core.enabled false" in told["warnings"][0]
+
+
+CALL_OPENCODE = """
+import { HybridMemory } from "./plugin.mjs";
+const parts = (text) => [{ type: "text", text }, { type: "text", text: "made up", synthetic: true }];
+const messages = [
+  { info: { role: "user", time: { created: 0 } }, parts: parts("Who feeds the okapi?") },
+  { info: { role: "assistant", time: { created: 0 } }, parts: parts("Juno does.") },
+];
+const client = { session: { messages: async ({ path }) => ({ data: path.id === "ses_1" ? messages : [] }) } };
+const hooks = await HybridMemory({ client, directory: process.argv[2] });
+const asked = parts("Which port does our host Atlas listen on?");
+await hooks["chat.message"]({ sessionID: "ses_1" }, { message: { id: "msg_1" }, parts: asked });
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_1" } } });
+console.log(JSON.stringify({ keys: Object.keys(hooks), added: asked.slice(2) }));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
+    memory: dict[str, str], tmp_path: Path
+) -> None:
+    module = (PLUGINS / "opencode/hybrid-memory.js").read_text()
+    command = json.dumps([str(COMMAND)])
+    module = module.replace('const COMMAND = ["hybrid-memory"];', f"const COMMAND = {command};")
+    module = module.replace('"recall", "--host"', '"recall", "--timeout", "0", "--host"')
+    assert command in module
+    (tmp_path / "plugin.mjs").write_text(module)
+    (tmp_path / "call.mjs").write_text(CALL_OPENCODE)
+    done = subprocess.run(
+        ["node", "call.mjs", str(tmp_path)],
+        env=memory,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert told["keys"] == ["chat.message", "event", "experimental.session.compacting"]
+    [part] = told["added"]
+    assert part["synthetic"]
+    assert "2222" in part["text"]
+    ended = time.monotonic() + 60
+    search = [COMMAND, "search", "okapi", "--json"]
+    while "Assistant: Juno does." not in (
+        found := subprocess.run(search, env=memory, capture_output=True, text=True).stdout
+    ):
+        assert time.monotonic() < ended
+        time.sleep(0.2)
+    assert "made up" not in found
+    assert "sessions-opencode/ses_1.jsonl" in found
 
 
 def test_server_json_has_the_published_form_and_the_name_in_the_readme() -> None:

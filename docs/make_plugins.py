@@ -1,0 +1,111 @@
+"""Write the manifests, hooks and MCP servers of the plugins for agents.
+
+    uv run docs/make_plugins.py
+
+Due when a description here, the table of hosts, or the version changes. A test compares. The text
+for agents is written by `make_agent_texts.py`, and the modules index.js and hybrid-memory.js by hand.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hybrid_memory import __version__
+from hybrid_memory.extras.connect import hook_entry
+from hybrid_memory.extras.hosts import CLAUDE, CODEX, CURSOR, GEMINI, START, Host
+
+ROOT = Path(__file__).parent.parent
+NAME = "hybrid-memory"
+TITLE = "Hybrid memory"
+DESCRIPTION = (
+    "Adds relevant passages of your own markdown notes to a prompt, in a tenth of a second, "
+    "or nothing if none is relevant."
+)
+AUTHOR = {"name": "The hybrid-memory authors"}
+KEYWORDS = ["memory", "search", "notes", "recall", "mcp"]
+ABOUT = {"name": NAME, "version": __version__, "description": DESCRIPTION}
+SCHEMA = "https://agent-plugins.org/schemas/1.0.0"
+SERVER = {"command": NAME, "args": ["mcp"]}
+MISSING = (
+    "hybrid-memory: the command is not installed, so nothing is recalled; to get it, in a checkout "
+    "of hybrid-memory: uv tool install --editable . && hybrid-memory init"
+)
+
+Json = dict[str, Any]
+
+
+def hooks(host: Host) -> Json:
+    """The hooks of a plugin. At the start of a session, they report a missing command."""
+    recall = f"{NAME} recall --host {host.name}"
+    silent = f"{recall} 2>/dev/null || true"
+    found = (
+        f"if command -v {NAME} >/dev/null 2>&1; then {recall} || true; else echo '{MISSING}'; fi"
+    )
+    entries = {}
+    for event, kind in host.events.items():
+        is_text = host in (CLAUDE, CODEX)  # the others expect JSON
+        command = found if kind == START and is_text else silent
+        entries[event] = [hook_entry(host, event, command)]
+    version = {"version": 1} if host is CURSOR else {}
+    return {**version, "hooks": entries}
+
+
+def servers(**fields: str) -> Json:
+    """The MCP servers of a plugin."""
+    return {"mcpServers": {"memory": {**fields, **SERVER}}}
+
+
+def manifests() -> dict[str, Json]:
+    """Return each file that is JSON, by its path below the checkout."""
+    codex_interface = {
+        "displayName": TITLE,
+        "shortDescription": "Adds relevant passages of your notes to prompts",
+        "longDescription": DESCRIPTION,
+        "developerName": AUTHOR["name"],
+        "category": "Productivity",
+        "capabilities": ["Read"],
+        "defaultPrompt": ["What do my notes say about this?"],
+    }
+    places = {"skills": "./skills/", "mcpServers": "./.mcp.json", "hooks": "./hooks/hooks.json"}
+    common = {**ABOUT, "license": "MIT", "keywords": KEYWORDS, "author": AUTHOR}
+    return {
+        "plugins/claude-code/.claude-plugin/plugin.json": common,
+        "plugins/claude-code/.mcp.json": servers(type="stdio"),
+        "plugins/claude-code/hooks/hooks.json": hooks(CLAUDE),
+        "plugins/codex/.codex-plugin/plugin.json": {
+            **common,
+            **places,
+            "interface": codex_interface,
+        },
+        "plugins/codex/.mcp.json": servers(),
+        "plugins/codex/hooks/hooks.json": hooks(CODEX),
+        "plugins/cursor/.cursor-plugin/plugin.json": {**common, "displayName": TITLE},
+        "plugins/cursor/mcp.json": servers(),
+        "plugins/cursor/hooks/hooks.json": hooks(CURSOR),
+        "plugins/gemini/gemini-extension.json": {**ABOUT, **servers()},
+        "plugins/gemini/hooks/hooks.json": hooks(GEMINI),
+        "plugins/agent-plugin/plugin.json": {"$schema": f"{SCHEMA}/plugin.schema.json", **common},
+        "plugins/agent-plugin/mcp.json": {
+            "$schema": f"{SCHEMA}/mcp.schema.json",
+            **servers(type="stdio"),
+        },
+        ".claude-plugin/marketplace.json": {
+            "name": NAME,
+            "description": "Local hybrid search over your own markdown notes, for agents",
+            "owner": AUTHOR,
+            "plugins": [
+                {"name": NAME, "source": "./plugins/claude-code", "description": DESCRIPTION}
+            ],
+        },
+    }
+
+
+def texts() -> dict[Path, str]:
+    """Return the text of each file."""
+    return {ROOT / name: json.dumps(value, indent=2) + "\n" for name, value in manifests().items()}
+
+
+if __name__ == "__main__":
+    for path, text in texts().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
