@@ -72,6 +72,12 @@ COMMANDS = {
         "surface.commands.reading:run_tags",
         "List the tags, and how many documents `--tag` finds for each.",
     ),
+    "demo": Command(
+        "notes",
+        "extras.demo:demo_options",
+        "extras.demo:run_demo",
+        "Make a memory of example notes in a temporary folder, search it, and show what recall adds.",
+    ),
     "init": Command(
         "notes",
         "extras.init:init_options",
