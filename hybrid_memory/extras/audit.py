@@ -1,5 +1,6 @@
-"""The findings of `doctor --audit`: copies, outdated notes, notes without incoming links, secrets
-and huge notes. An audit only reads the store; it asks no model and changes nothing.
+"""The findings of `doctor --audit`: copies, outdated notes, notes without incoming links, secrets,
+huge notes, and what sessions say often and no note says. An audit only reads the store; it asks no
+model and changes nothing.
 
 To add a kind, write a function that maps a memory to places, and add a row to KINDS. The store does
 not record searches, so an audit cannot find passages that nobody reads.
@@ -12,6 +13,7 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple, TextIO, TypeVar
 from zlib import crc32
 
+from ..documents.formats import grows
 from ..search.revisions import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
 from ..storage.interface import Storage
 from ..storage.rows import ChunkRow
@@ -36,6 +38,14 @@ LEAST_SHARED = 2  # hashes that a candidate pair has in common
 CROWD = 12  # a hash shared by more passages comes from a template and is ignored
 LEAST_OF_PRIVATE_KEY = 160  # characters, with header and footer; Ed25519 keys are the shortest
 HUGE = 60_000  # characters of a document, about thirty pages
+
+FEWEST_SESSIONS = 3  # that say the same, until it should be in a note
+FEWEST_OF_SENTENCE = 5  # words; fewer are phrases such as "Thank you"
+MOST_OF_SENTENCE = 60
+SPEAKER = re.compile(r"^(?:User|Assistant): ")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+NAMES = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
+LOWER = re.compile(r"\b[a-z]{3,}\b")
 
 STATUSES = ("superseded", "obsolete", "deprecated", "replaced", "outdated")
 # A status line for the whole note, as in decision records
@@ -322,6 +332,45 @@ def huge(memory: Memory) -> Iterator[Place]:
         yield Place(doc_id, f"{size:,} characters, {chunks}")
 
 
+def unwritten(memory: Memory) -> Iterator[Place]:
+    """Yield the names and sentences that occur in FEWEST_SESSIONS transcripts or more and in no
+    note, the most frequent first; each with its first passage.
+
+    A name is a capitalised word within a sentence, or several, whose words do not occur in lower
+    case anywhere.
+    """
+    said: dict[str, dict[str, Passage]] = defaultdict(dict)
+    lower: set[str] = set()
+    written = []
+    for passage in memory.passages():
+        lower.update(LOWER.findall(passage.text))
+        if not grows(passage.doc_id):
+            written.append(passage.words)
+            continue
+        for text in {*NAMES.findall(passage.text), *_sentences(passage.text)}:
+            said[text].setdefault(passage.doc_id, passage)
+    notes = f" {' '.join(written)} "
+    frequent = [
+        (text, sessions) for text, sessions in said.items() if len(sessions) >= FEWEST_SESSIONS
+    ]
+    for text, sessions in sorted(frequent, key=lambda item: (-len(item[1]), item[0])):
+        words = re.findall(r"\w+", text.lower())
+        is_name = len(words) < FEWEST_OF_SENTENCE
+        if f" {' '.join(words)} " in notes or (is_name and lower.issuperset(words)):
+            continue
+        first, *others = (passage.citation for passage in sessions.values())
+        note = f"{text!r} in {len(sessions)} sessions, also {', '.join(others[:NAMED])}"
+        yield Place(first, note)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a transcript's passage that have some words, without the speaker."""
+    for line in text.splitlines():
+        for sentence in SENTENCE_END.split(SPEAKER.sub("", line)):
+            if FEWEST_OF_SENTENCE <= len(sentence.split()) <= MOST_OF_SENTENCE:
+                yield sentence.strip()
+
+
 KINDS: dict[str, tuple[str, Callable[[Memory], Iterable[Place]]]] = {
     "copies": ("passages that appear word for word in several places", copies),
     "near copies": ("passages that nearly repeat one in another document", near_copies),
@@ -329,4 +378,8 @@ KINDS: dict[str, tuple[str, Callable[[Memory], Iterable[Place]]]] = {
     "not linked": ("notes without incoming links, in collections that use links", not_linked),
     "secrets": ("passages that seem to contain a secret", secrets),
     "huge": (f"notes of more than {HUGE:,} characters", huge),
+    "unwritten": (
+        f"names and sentences in {FEWEST_SESSIONS} or more sessions and in no note",
+        unwritten,
+    ),
 }

@@ -107,7 +107,8 @@ def doctor_options(parser: Parser) -> None:
     parser.add_argument(
         "--audit",
         action="store_true",
-        help="list what to clean up instead: copies, superseded notes, secrets, huge notes",
+        help="list what to clean up or write down instead: copies, superseded notes, secrets, huge "
+        "notes, what sessions often say and no note says",
     )
     add_json(parser)
     examples(parser, "doctor", "doctor --audit")

@@ -178,8 +178,43 @@ def test_the_command_prints_json_and_is_no_failure(notes: Path, tmp_path: Path) 
         "not linked",
         "secrets",
         "huge",
+        "unwritten",
     ]
     assert listings["superseded"]["total"] == 1
     assert listings["superseded"]["places"] == [
         {"citation": "notes/a.md", "note": "its status is 'obsolete'"}
     ]
+
+
+def test_what_sessions_often_say_and_no_note_says_is_listed(tmp_path: Path, notes: Path) -> None:
+    rule = "Please always deploy from the green branch after lunch."
+    noted = "The bakery closes at noon on every public holiday."
+    (notes / "a.md").write_text(f"# Notes\n\nAsk Priya. {noted}\n")
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    for number in range(4):
+        texts = [
+            rule,
+            noted,
+            "Then ask Priya, and not Halvorsen. Thank you!",
+            f"It is day {number}.",
+        ]
+        if number < 2:
+            texts.append("This one was only said in two of the sessions, with Juno.")
+        lines = [
+            {"type": "message", "message": {"role": "user", "content": text}} for text in texts
+        ]
+        (sessions / f"s{number}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    with HybridStore(tmp_path / "m.db", {"provider": "none"}) as store:
+        Ingest(store).run([str(notes)])
+        Ingest(store, patterns=["*.jsonl"]).run([str(sessions)])
+        before = store.stats()
+        [listing] = [listing for listing in audit(store) if listing.kind == "unwritten"]
+        assert store.stats() == before
+    assert [place.note.partition(" in ")[0] for place in listing.places] == [
+        "'Halvorsen'",
+        repr(rule),
+        "'Then ask Priya, and not Halvorsen.'",
+    ]
+    assert all("in 4 sessions, also sessions/s1.jsonl#L" in place.note for place in listing.places)
+    assert all(place.citation.startswith("sessions/s0.jsonl#L") for place in listing.places)
