@@ -60,7 +60,7 @@ def test_a_word_counts_in_any_spelling_and_form(
     store.store("other", "Something else entirely, 其他, другое, آخر, อื่น")
     covered = coverage_of(store, word, "it")
     assert covered.share == pytest.approx(part)
-    assert list(covered.parts.values()) == pytest.approx([part])
+    assert set(covered.parts.values()) == {part}
     assert covered.terms
 
 
