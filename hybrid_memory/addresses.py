@@ -103,6 +103,16 @@ def public_name(address: str) -> str:
     return f"{scheme}://{user}{at}{host}"
 
 
+def without_login_password(url: str) -> str:
+    """`https://ann:secret@box/v1 -> https://ann@box/v1`; any other text stays as it is."""
+    scheme, separator, rest = url.partition("://")
+    server, slash, path = rest.partition("/")
+    login, at, host = server.rpartition("@")
+    if not separator or not at:
+        return url
+    return f"{scheme}://{login.partition(':')[0]}@{host}{slash}{path}"
+
+
 def display_name(database: str) -> str:
     """A database as messages show it: an address without its password, a file as given."""
     if address_fault(database):

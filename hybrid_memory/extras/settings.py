@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from .. import config, paths
-from ..addresses import absolute, address_fault, display_name
+from ..addresses import absolute, address_fault, display_name, without_login_password
 from ..errors import ConfigError, UsageError, suggestion
 from ..search.pipeline import WEIGHTS
 from ..surface import arguments
@@ -155,8 +155,12 @@ def _change_file(action: str, path: str, key: str, text: str) -> dict[str, Any]:
 
 
 def _public(key: str, value: Any) -> Any:
-    """Return a value for display: a database address without its password."""
-    return display_name(value) if key == "db_path" and isinstance(value, str) else value
+    """Return a value for display: an address of a database or a server without its password."""
+    if not isinstance(value, str):
+        return value
+    if key == "db_path":
+        return display_name(value)
+    return without_login_password(value)
 
 
 def _value(key: str, text: str) -> Any:

@@ -131,13 +131,16 @@ def failure(error: Exception, path: str, what: str = "cannot write") -> StoreErr
 
 
 def _create_private(path: str) -> None:
-    """Create an empty file that only its owner can read; SQLite gives -wal and -shm the same
-    mode.
+    """Create an empty file that only its owner can read, or make an empty one private; SQLite gives
+    -wal and -shm the same mode.
     """
     try:
         if not os.path.exists(path):
             _make_private_folder(os.path.dirname(path))
             os.close(os.open(path, os.O_CREAT, 0o600))
+        elif os.path.isfile(path) and not os.path.getsize(path):
+            with suppress(PermissionError):  # another user's file
+                os.chmod(path, 0o600)
     except OSError as error:
         raise StoreError(f"cannot create the database {path}: {error.strerror}") from error
 

@@ -267,7 +267,7 @@ def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) 
     try:
         conn.execute(KEYWORD_INDEX.format(content="" if with_texts else WITHOUT_TEXTS))
     except sqlite3.OperationalError as error:
-        if "fts5" in str(error):
+        if "no such module" in str(error):
             raise StoreError(
                 "this Python's SQLite is built without FTS5; use a Python whose SQLite has it"
             ) from error
