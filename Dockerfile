@@ -8,7 +8,7 @@
 FROM python:3.13-slim AS build
 WORKDIR /source
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[serve,watch]"
+RUN pip wheel --no-cache-dir --wheel-dir /wheels --constraint constraints.txt ".[serve,watch]"
 
 FROM python:3.13-slim
 COPY --from=build /wheels /wheels
