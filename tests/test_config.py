@@ -490,5 +490,5 @@ def test_config_shows_the_weights_that_are_in_force(
         settings = json.loads(done.stdout)["settings"]
         return [settings[f"{leg}_weight"]["value"] for leg in ("keyword", "vector")]
 
-    assert weights() == [0.45, 0.55]
+    assert weights() == [0.5, 0.5]
     assert weights("--keyword-weight", "0.6") == [0.6, 0.7]
