@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
 DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
+ASSISTANT_SHARE = 0.7  # of the score of a chunk in which only an assistant speaks
+LONGEST_QUESTION = 160  # characters
+QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")  # also full width, Arabic, Greek
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
 MOST_WITHOUT_NAME = 0.49  # confidence of a passage that lacks a name of the query: not strong
 FIRST = 10  # results, the ones that people read
@@ -182,6 +185,31 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
         return False
     named = mentions(fold(text).lower(), date.fromisoformat(day))
     return any(period.meets(mention) for period in closed for mention in named)
+
+
+def less_of_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """For a short question in the hybrid mode, lower the scores of what only the assistant says in a
+    transcript: its pages answer less often than what the user said.
+
+    A long message in place of a question looks for what was said about its subject by both.
+    """
+    text = state.query.text.strip()
+    is_question = len(text) < LONGEST_QUESTION and text.endswith(QUESTION_MARKS)
+    if not is_question or state.request.mode != "hybrid":
+        return hits
+    lowered = list(hits)
+    for hit in lowered:
+        if is_by_assistant(hit.text):
+            hit.scale_by(ASSISTANT_SHARE)
+    return best_first(lowered)
+
+
+def is_by_assistant(text: str) -> bool:
+    """Whether a chunk of a transcript (extras/formats/transcripts.py) has only words of the assistant.
+
+    Each message in a chunk of a transcript begins with its speaker.
+    """
+    return text.startswith("Assistant: ") and "\n\nUser: " not in text
 
 
 def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
