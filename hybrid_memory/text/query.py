@@ -31,7 +31,7 @@ MAX_QUERY = 2000
 # Of all terms together, so that a pasted page is searched as fast as a long question
 MAX_TOKENS = 96
 MAX_FORMS = 64  # of the words of a query, that are looked up
-MOST_SPLIT = 8  # words of a query, each of which may be two in a text
+MOST_SPLIT = 5  # words of a query, each of which may be two in a text
 MISSPELT = 2  # a query of at most this many words may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query for the substring search
 # Letters of a word being typed before longer words match
