@@ -130,11 +130,20 @@ def _parts(target: Target) -> list[Change]:
     return found
 
 
+def _delivered(name: str) -> str:
+    """The path of a file or folder that is delivered with the program."""
+    top = CHECKOUT
+    if not in_checkout():
+        top = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share")
+    return os.path.realpath(os.path.join(top, name))
+
+
 def _shared(name: str) -> str:
-    """The text of a file that is delivered with the program."""
-    top = CHECKOUT if in_checkout() else os.path.join(os.path.dirname(__file__), "../share")
-    with open(os.path.join(top, name), encoding="utf-8") as file:
-        return file.read()
+    """The text of a delivered file. Raises HybridMemoryError if the installation lacks it."""
+    text = _text(_delivered(name))
+    if text is None:
+        raise HybridMemoryError(f"{_delivered(name)} is missing; install hybrid-memory again")
+    return text
 
 
 JsonEdit = Callable[[str, dict[str, Any]], str]
@@ -312,8 +321,7 @@ def _with_command(module: str, target: Target) -> str:
 
 def _openclaw(target: Target) -> Change:
     """The memory slot of OpenClaw, its plugin and the two permissions of the plugin."""
-    top = CHECKOUT if in_checkout() else os.path.join(os.path.dirname(__file__), "../share")
-    plugin = os.path.realpath(os.path.join(top, "plugins", "openclaw"))
+    plugin = _delivered("plugins/openclaw")
     command = list(target.command)
     config: dict[str, Any] = {"command": command[0]}
     if len(command) > 1 or target.options:
@@ -597,13 +605,10 @@ def _keep(record: Mapping[str, Any]) -> None:
 def is_connected(host: Host, workspace: str | None = None) -> bool:
     """Whether every file of a host's settings has the entries of `connect`, of any installation."""
     target = Target(host, workspace, ["hybrid-memory"], [])
-    for change in changes_of(target):
-        with suppress(HybridMemoryError, ValueError):
-            text = _text(change.path)
-            if text is not None and change.undo(text) != text:
-                continue
-        return False
-    return True
+    with suppress(HybridMemoryError, ValueError):
+        texts = [(change, _text(change.path)) for change in changes_of(target)]
+        return all(text is not None and change.undo(text) != text for change, text in texts)
+    return False
 
 
 def _state(target: Target) -> dict[str, Any]:

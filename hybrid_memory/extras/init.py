@@ -28,7 +28,7 @@ from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
 from .environment import has, program, without_password
-from .hosts import SessionFolder, memory_places, session_folders
+from .hosts import HOSTS, SessionFolder, memory_places, session_folders
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -36,12 +36,8 @@ if TYPE_CHECKING:
 # In a folder with one of these, an agent works
 OF_AGENTS = (
     *map(str.lower, FILES),
-    "claude.md",
-    "memory",
-    ".claude",
-    ".codex",
-    ".openclaw",
-    ".agents",
+    *("claude.md", "gemini.md", "memory", ".agents", ".openclaw"),
+    *(host.files.project for host in HOSTS.values() if host.files and host.files.project),
 )
 VAULT = ".obsidian"  # a folder that contains this one is a vault
 SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts

@@ -28,6 +28,8 @@ FORMS = {
     "codex": json.dumps({"type": "response_item", "payload": CODEX}) + "\n",
     "openclaw": json.dumps({"type": "session", "version": 3, "id": "a"}) + "\n",
     "pi": json.dumps({"type": "message", "message": MESSAGE}) + "\n",
+    "cursor": json.dumps({"role": "user", "message": {"content": "okapi"}}) + "\n",
+    "gemini": json.dumps({"id": "a", "type": "gemini", "content": "okapi"}) + "\n",
     "after other lines": "not JSON\n" + json.dumps({"a": 1}) + "\n" + SAID,
 }
 PROJECTS = ".claude/projects/-x"
@@ -189,6 +191,10 @@ def test_without_a_memory_nothing_is_kept(home: Path) -> None:
         ("", ".openclaw/agents/main/sessions"),
         ("OPENCLAW_STATE_DIR", "moved/agents/main/sessions"),
         ("", ".pi/agent/sessions/--x--"),
+        ("", ".cursor/projects/x/agent-transcripts/a"),
+        ("", ".gemini/tmp/x/chats"),
+        ("GEMINI_CLI_HOME", "moved/.gemini/tmp/x/chats"),
+        ("XDG_STATE_HOME", "moved/hybrid-memory/transcripts/opencode"),
     ],
 )
 def test_transcripts_of_agents_are_taken(home: Path, form: str, variable: str, folder: str) -> None:
