@@ -1093,6 +1093,9 @@ IN_A_PIPE = {  # a command -> its arguments
     "copy": ("cli.db", "other.db"),
     "eval": ("--queries", "queries", "--qrels", "qrels"),
     "tools": (),
+    "connect": ("claude", "--dir", ".", "--yes"),
+    "disconnect": ("claude", "--dir", ".", "--yes"),
+    "demo": (),
 }
 AS_TEXT = {"recall": ("which IP address does the raspberry pi have?",)}
 UNTIL_STOPPED = {"watch", "mcp", "serve"}
