@@ -22,7 +22,7 @@ others, every length is 1. The figures were found on judged collections (docs/me
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +31,7 @@ from ..storage.bm25 import stems
 from ..storage.rows import Candidate
 from ..text import analyzer
 from ..text.characters import fold
+from ..text.written_days import date_of_token, tokens_of, written_days
 
 if TYPE_CHECKING:
     from ..embedding.near_words import NearWords
@@ -81,6 +82,7 @@ def of_chunks(
     pieces = _Pieces(chain((chunk.text for chunk in chunks), *besides.values()))
     worth = _worth(query, pieces, near_words)
     sequences = [form for form in query.forms if len(form.tokens) > 1]
+    days = [word for word in rarities if date_of_token(word) != word]
     total = sum(weights.values())
     coverages = {}
     for chunk in chunks:
@@ -93,6 +95,10 @@ def of_chunks(
                     parts[word] = max(place * part, parts.get(word, 0.0))
                     if is_word:
                         terms.add(word)
+            for day in days:
+                if day in _days_in(text):
+                    terms.add(day)
+                    parts[day] = max(place, parts.get(day, 0.0))
             for form in sequences:
                 if _has_in_sequence(text, form.tokens, pieces):
                     terms.update(form.words)
@@ -110,6 +116,13 @@ def of_chunks(
             [word for word in rarities if word in terms],
         )
     return coverages
+
+
+@lru_cache(256)
+def _days_in(text: str) -> frozenset[str]:
+    """The tokens of the days that a text writes, in any form."""
+    written = written_days(fold(text).lower())
+    return frozenset(token for day in written for token in tokens_of(day.date))
 
 
 def is_bare(text: str) -> bool:

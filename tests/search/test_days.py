@@ -168,3 +168,12 @@ def test_a_day_is_highlighted_in_its_own_form() -> None:
     highlighter = Highlighter(Query("brief 2026-03-08", today=TODAY), [text], stems)
     marked = [text[span.start : span.end] for span in highlighter.spans(text)]
     assert marked == ["8 March 2026", "brief"]
+
+
+@pytest.mark.both_engines
+def test_a_day_counts_as_a_word_that_the_passage_has(store: HybridStore) -> None:
+    put(
+        store, {"a.md": "On 2026-03-08 the brief was late", "b.md": "In March 2026 we had 8 briefs"}
+    )
+    [hit] = store.search("8 March 2026", 1, mode="keyword", today=TODAY)
+    assert (hit["doc_id"], hit["confidence"]) == ("a.md", 1.0)
