@@ -202,8 +202,8 @@ def test_is_silent_when_the_time_is_over_unless_it_is_asked_why(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     explained = recall(QUESTION, "--timeout", seconds, "--explain", "--quiet")
     assert (explained.returncode, explained.stdout) == (0, "")
-    last = explained.stderr.splitlines()[-1]
-    assert last == f"hybrid-memory: no answer within {seconds} s (--timeout)"
+    # Two threads write: other explanations may come before it, after it, or on its line
+    assert f"hybrid-memory: no answer within {seconds} s (--timeout)\n" in explained.stderr
 
 
 def test_says_that_a_passage_does_not_fit_if_it_is_asked_why(recall: Recall) -> None:
