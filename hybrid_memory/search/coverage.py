@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SAME_STEM = 0.9
 UNRELATED = 0.3  # the cosine of words that have nothing in common
-BESIDES = 0.5
+BESIDES = 0.7
 BARE = 0.5  # the factor for a chunk that has only tags and links
 START = 3  # letters that the forms of a word share
 # For bytes.translate: a text is cut at ASCII characters that are no letters or digits
