@@ -50,8 +50,8 @@ COMMANDS = {
     ),
     "why": Command(
         "search",
-        "extras.why:why_options",
-        "extras.why:run_why",
+        "extras.why.command:why_options",
+        "extras.why.command:run_why",
         "Explain why a note is or is not found; exit status 1 if it is not in the memory or not current.",
     ),
     "list": Command(

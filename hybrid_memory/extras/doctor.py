@@ -31,7 +31,7 @@ from .connect import is_connected
 from .hosts import HOSTS
 from .recall.runs import summary
 from .recall.state import refusals
-from .why import (
+from .why.explain import (
     NEW,
     REASONS,
     Missing,

@@ -8,7 +8,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import Finding, examine
-from hybrid_memory.extras.why import explain
+from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, in_terminal
 from tests.conftest import TopicEmbedder

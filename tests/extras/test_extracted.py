@@ -26,7 +26,7 @@ from hybrid_memory.extras.formats import docx, pdf
 from hybrid_memory.extras.formats import extracted as sandbox
 from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.extras.formats.zipped_xml import MAX_XML
-from hybrid_memory.extras.why import explain
+from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.search.request import Budget, Request
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.report import Report

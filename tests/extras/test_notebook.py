@@ -10,7 +10,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.formats import notebook
 from hybrid_memory.extras.formats.extracted import ExtractError
-from hybrid_memory.extras.why import explain
+from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.sync.ingest import Ingest
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.why import rank
+from hybrid_memory.extras.why.rank import rank
 from tests.command import Run, answer, in_terminal
 from tests.quality.recorded import FOLDER, ingest_notes
 

@@ -11,7 +11,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
 from hybrid_memory.errors import QueryError
-from hybrid_memory.extras.why import explain
+from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer, in_terminal
 
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_read_is_not_said_to_be_current(
     def refused(path: str, follow_symlinks: bool) -> BinaryIO:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("hybrid_memory.extras.why.open_regular", refused)
+    monkeypatch.setattr("hybrid_memory.extras.why.explain.open_regular", refused)
     found = explain(store, "memory/a.md")
     assert (found["in_memory"], found["current"], found["rule"]) == (True, False, "unreadable")
     assert found["reason"] == "its file cannot be read, so it may have changed: Permission denied"

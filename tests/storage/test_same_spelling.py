@@ -11,7 +11,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
-from hybrid_memory.extras.why import explain
+from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.storage.filter_values import resolved
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.targets import find

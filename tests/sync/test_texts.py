@@ -12,7 +12,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.why import explain
+from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.sync import texts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh

@@ -1,23 +1,18 @@
-"""The command `why`: explain why a note is or is not in the store, and its rank in a search.
+"""Whether a note is in the store and current; if not, the rule that keeps it out, and the way out.
 Changes nothing.
 
-`missing` lists the files of the ingested folders that are not in the store, each with the rule that
-keeps it out; it reads no file that is in the store. `explain` reports whether one note is in the
-store and current; if not, the rule that keeps it out, and the way out. `rank` reports its rank in a
-search, by keyword, by meaning and combined, the results before it, and the words of the query that
-it lacks.
+`missing` lists the files of the ingested folders that are not in the store, each with that rule; it
+reads no file that is in the store.
 """
 
-import json
 import os
-from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
-from ..documents.files import (
+from ...documents.files import (
     EVICTED,
     EXCLUDED,
     GENERATED,
@@ -33,14 +28,11 @@ from ..documents.files import (
     Wanted,
     open_regular,
 )
-from ..documents.formats import format_at, format_of, refusal
-from ..documents.markdown import parse
-from ..documents.workspaces import FOLDERS
-from ..errors import NotFoundError, QueryError
-from ..search.answer import operator_lines
-from ..search.coverage import of_chunks
-from ..search.request import Request, request_of
-from ..storage.source import (
+from ...documents.formats import format_at, format_of, refusal
+from ...documents.markdown import parse
+from ...documents.workspaces import FOLDERS
+from ...errors import NotFoundError, QueryError
+from ...storage.source import (
     Refusal,
     Source,
     StoredDocument,
@@ -48,16 +40,11 @@ from ..storage.source import (
     is_in,
     refusal_limits,
 )
-from ..storage.targets import find
-from ..store import HybridStore, retry_once
-from ..surface.arguments import Parser, add_json, examples, open_store
-from ..surface.output import confidence_text, points
-from ..surface.streams import harmless, print_answer, tell
-from ..surface.terminal import Style
-from ..sync.plan import by_claim
-from ..sync.texts import chunking_of_texts
-from ..text.characters import hasher, plural, spellings
-from ..text.query import Query
+from ...storage.targets import find
+from ...store import HybridStore, retry_once
+from ...sync.plan import by_claim
+from ...sync.texts import chunking_of_texts
+from ...text.characters import hasher
 
 NEW = "new"  # no rule keeps it out; at the last ingest it was missing or unreadable
 TAKEN = "id taken"
@@ -89,8 +76,6 @@ FIRST_STEPS = {  # before the ingest of a file
 KEYS = ("source", "chunks", "pending", "date", "indexed_at")
 
 BLOCK = 1 << 20  # bytes of a file in memory at a time
-DEPTH = 1000  # results to search for the document
-BEFORE = 3  # results before it that are listed
 
 
 class Missing(NamedTuple):
@@ -118,29 +103,6 @@ class Verdict(NamedTuple):
     rule: str | None = None
     reason: str | None = None
     way_out: str | None = None
-
-
-def why_options(parser: Parser) -> None:
-    parser.usage = f"{parser.prog} [options] NOTE [QUERY ...]"
-    parser.add_argument(
-        "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
-    )
-    parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="also print its rank in a search for this"
-    )
-    add_json(parser)
-    examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
-
-
-def run_why(args: Namespace) -> int:
-    with open_store(args) as store:
-        answer = explain(store, args.note)
-        if args.words and answer["in_memory"]:
-            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
-    if "search" in answer:
-        tell(*operator_lines(answer["search"]["operators"]), *answer["search"].pop("warnings"))
-    print_answer(args, answer, lambda stream: _show(answer, stream))
-    return 0 if answer["current"] else 1
 
 
 def missing(store: HybridStore) -> list[Missing]:
@@ -533,185 +495,3 @@ def warnings_of(store: HybridStore, path: str) -> list[tuple[str, str]]:
     ):
         return reading.warnings
     return []
-
-
-@retry_once
-def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
-    """The rank of the document's best passage in a hybrid search without filters.
-
-    `rank` counts from 1 in a search with the configured settings, but with the limit DEPTH. If a
-    setting leaves the document out, it counts in a search without that setting. It is None beyond
-    DEPTH, as are `keyword_rank` and `vector_rank`, the document's best ranks by keyword and by
-    meaning. `is_shown`: the search itself returns the document; `left_out_by` is the setting that
-    leaves it out. `before` has the best results above it. `has` and `lacks` are folded words of the
-    query that the whole document has or lacks.
-    """
-    usual = request_of({}, store.config)
-    plan = store.plan(query, usual)
-    answer = store.answer(query, usual._replace(limit=DEPTH, explain=True))
-    place = _place(answer.results, doc_id)
-    left_out_by = None
-    if place is None:  # perhaps because of a setting
-        everything = usual._replace(
-            limit=DEPTH, explain=True, min_score=0.0, min_confidence=0.0, stop=0.0, per_doc=None
-        )
-        answer = store.answer(query, everything)
-        place = _place(answer.results, doc_id)
-        if place:
-            left_out_by = _setting_that_excludes(usual, answer.results, place)
-    elif place > usual.limit:
-        left_out_by = "limit"
-    results = answer.results
-    passages = [result for result in results if _is_passage_of(result, doc_id)]
-    best: Mapping[str, Any] = results[place - 1] if place else {}
-    before = results[: place - 1] if place else results
-    parsed = plan.query
-    words = [" ".join(term.tokens) for term in parsed.affordable_words]
-    words_of_document = _words_of(store, doc_id, parsed)
-    return {
-        "query": query,
-        "rank": place,
-        "of": len(results),
-        "keyword_rank": _best_rank(passages, "keyword"),
-        "vector_rank": _best_rank(passages, "vector"),
-        "citation": best.get("citation"),
-        "score": best.get("score"),
-        "confidence": best.get("confidence"),
-        "newer": best.get("newer"),
-        "is_shown": place is not None and left_out_by is None,
-        "left_out_by": left_out_by,
-        "before": [_as_entry(number, result) for number, result in enumerate(before[:BEFORE], 1)],
-        "has": [word for word in words if word in words_of_document],
-        "lacks": [word for word in words if word not in words_of_document],
-        "plan": plan.to_json(),
-        "operators": answer.operators,
-        "warnings": answer.warnings,
-    }
-
-
-def _place(results: Sequence[Mapping[str, Any]], doc_id: str) -> int | None:
-    for number, result in enumerate(results, 1):
-        if _is_passage_of(result, doc_id):
-            return number
-    return None
-
-
-def _is_passage_of(result: Mapping[str, Any], doc_id: str) -> bool:
-    """Whether the result is a passage of the document, or of another document with the same text."""
-    if result["doc_id"] == doc_id:
-        return True
-    return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
-
-
-def _setting_that_excludes(usual: Request, results: Sequence[Mapping[str, Any]], place: int) -> str:
-    """The setting that leaves out the document's best passage."""
-    best = results[place - 1]
-    scores = [result["explain"]["score_before_decay"] for result in results]
-    if best["score"] < usual.min_score:
-        return "min_score"
-    if best["confidence"] < usual.min_confidence:
-        return "min_confidence"
-    if scores[place - 1] < usual.stop * max(scores):
-        return "stop"
-    return "per_doc"  # its text is also in a document that has better passages
-
-
-def _best_rank(results: Sequence[Mapping[str, Any]], leg: str) -> int | None:
-    ranks = [result["explain"][leg]["rank"] for result in results]
-    return min((rank for rank in ranks if rank), default=None)
-
-
-def _as_entry(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
-    explained = result["explain"]
-    return {
-        "rank": number,
-        "citation": result["citation"],
-        "score": result["score"],
-        "keyword_rank": explained["keyword"]["rank"],
-        "vector_rank": explained["vector"]["rank"],
-        "has": explained["terms"],
-    }
-
-
-def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
-    """The words of the query that the document's passages have."""
-    with store.storage.snapshot():
-        keyword = store.storage.keyword()
-        leg = keyword.ranked(query, 1)
-        words = query.with_forms(leg.forms).with_substitutes(leg.substitutes)
-        chunks = store.storage.chunks.candidates(store.storage.chunks.at(doc_id))
-        coverages = of_chunks(store.storage, words, keyword.rarities(words), chunks).values()
-    return {word for coverage in coverages for word in coverage.terms}
-
-
-def _show(answer: dict[str, Any], stream: TextIO) -> None:
-    """Print the answer of `why` in one line, and the rank in a search."""
-    if answer["in_memory"]:
-        state = (
-            "in the memory and current" if answer["current"] else "in the memory, but not current"
-        )
-        parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
-    else:
-        parts = [f"{answer['path']}: not in the memory: {answer['rule']}"]
-    parts += [part for part in (answer["reason"], answer["way_out"]) if part]
-    print(harmless("; ".join(parts)), file=stream)
-    if "search" in answer:
-        _show_rank(answer["search"], stream)
-
-
-def _facts(answer: dict[str, Any]) -> list[str]:
-    facts = [plural(answer["chunks"], "chunk")]
-    if answer["pending"]:
-        facts.append(f"{answer['pending']:,} pending")
-    if answer["date"]:
-        facts.append(f"dated {answer['date']}")
-    origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
-    return [*facts, f"read {answer['indexed_at']}", f"from {origin}"]
-
-
-def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
-    style = Style(stream)
-    if rank["rank"]:
-        place = f"rank {rank['rank']} of {rank['of']}"
-        scores = f"score {points(rank['score'])}, {confidence_text(rank)}"
-        passage = harmless(f": {rank['citation']}, {scores}")
-    else:
-        place = f"not among {rank['of']} results"
-        passage = ""
-    print(
-        f"\n{style.bold}{place}{style.off}{passage}  {style.dim}{_ranks(rank)}{style.off}",
-        file=stream,
-    )
-    if rank["newer"]:
-        print(f"  revised by {harmless(rank['newer'])}", file=stream)
-    if rank["left_out_by"]:
-        print(f"  searches leave it out because of the setting {rank['left_out_by']}", file=stream)
-    print(f"  plan: {harmless(_plan_line(rank['plan']))}", file=stream)
-    written = spellings(rank["query"])
-    for verb in ("has", "lacks"):
-        words = harmless(", ".join(written.get(word.lower(), word) for word in rank[verb]))
-        words = words or "no word of the query"
-        print(f"  it {verb}: {words}", file=stream)
-    for other in rank["before"]:
-        words = harmless(", ".join(other["has"])) or "no word"
-        passage = f"{harmless(other['citation'])}, score {points(other['score'])}"
-        details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
-        print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
-
-
-def _plan_line(plan: dict[str, Any]) -> str:
-    """Describe the plan of a search in one line; the words are printed on separate lines."""
-    parts = [f"mode {plan['mode']}", f"{plan['limit']} results"]
-    if plan["phrases"]:
-        parts.append(f"phrases {', '.join(plan['phrases'])}")
-    if plan["days"]:
-        days = ", ".join(" to ".join(dict.fromkeys(days)) for days in plan["days"])
-        parts.append(f"days {days}")
-    if plan["filters"]:
-        parts.append(f"filters {json.dumps(plan['filters'], ensure_ascii=False)}")
-    return "; ".join(parts)
-
-
-def _ranks(passage: dict[str, Any]) -> str:
-    keyword = passage["keyword_rank"] or "-"
-    return f"keyword rank {keyword}, vector rank {passage['vector_rank'] or '-'}"
