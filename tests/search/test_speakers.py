@@ -1,5 +1,6 @@
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ QUESTION = "when does my sprint end?"
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> HybridStore:
+def talk(tmp_path: Path) -> Iterator[HybridStore]:
     """A transcript in which the assistant repeats at length what the user said."""
     file = tmp_path / "sessions" / "talk.jsonl"
     file.parent.mkdir()
@@ -32,9 +33,9 @@ def talk(tmp_path: Path) -> HybridStore:
     ]
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
     os.utime(file, (1, 1))  # the session has ended
-    store = HybridStore(":memory:", {"provider": "builtin"})
-    Ingest(store, patterns=("*.jsonl",)).run([str(file.parent)])
-    return store
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        Ingest(store, patterns=("*.jsonl",)).run([str(file.parent)])
+        yield store
 
 
 def scores(store: HybridStore, query: str, mode: str = "hybrid") -> dict[str, float]:

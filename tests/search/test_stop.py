@@ -1,5 +1,7 @@
 """An answer ends where scores fall below a share of the best; a passage about another name is not strong."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,11 +20,11 @@ NOTES = {
 
 
 @pytest.fixture(scope="module")
-def store() -> HybridStore:
-    store = HybridStore(":memory:", {"provider": "builtin"})
-    for doc_id, text in NOTES.items():
-        store.store(doc_id, text)
-    return store
+def store() -> Iterator[HybridStore]:
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        for doc_id, text in NOTES.items():
+            store.store(doc_id, text)
+        yield store
 
 
 @given(
