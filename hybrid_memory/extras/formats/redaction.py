@@ -548,12 +548,14 @@ def _options_of(program: str) -> list[re.Pattern[str]]:
 def _secrets_of_commands(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each secret that is an argument of a command."""
     spans = set()
+    searched: dict[str, int] = {}  # program -> the end of its last command line
     for program in _PROGRAM.finditer(same_length_lower(text)):
-        rest = text[program.end() : program.end() + LONGEST_COMMAND]
-        length = len(re.split(r"(?<!\\)\n", rest, maxsplit=1)[0])
+        start = max(program.end(), searched.get(program[0], 0))
+        rest = text[start : program.end() + LONGEST_COMMAND]
+        end = start + len(re.split(r"(?<!\\)\n", rest, maxsplit=1)[0])
+        searched[program[0]] = end
         for option in _options_of(program[0]):
-            found = option.finditer(text, program.end(), program.end() + length)
-            spans |= {match.span("secret") for match in found}
+            spans |= {match.span("secret") for match in option.finditer(text, start, end)}
     yield from sorted(spans)
 
 
