@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..errors import QueryError
 from ..text.analyzer import stemmed, tokens
 from ..text.characters import fold
-from ..text.query import Term, phrase
+from ..text.query import Query, Term, phrase
 
 MAX_EXPRESSION = 10_000  # characters
 
@@ -26,6 +26,11 @@ def match_expression(wanted: Iterable[Term]) -> str:
     of a query acts as syntax.
     """
     return " OR ".join(map(_string, wanted))
+
+
+def distinct_words(query: Query) -> list[Term]:
+    """The words of a query; of several forms that are the same word in the index, the last one."""
+    return list({match_expression([term]): term for term in query.affordable_words}.values())
 
 
 def any_of(expressions: Iterable[str]) -> str:

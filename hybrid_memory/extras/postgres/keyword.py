@@ -16,7 +16,7 @@ from ...storage.bm25 import (
     idf,
     rarities,
 )
-from ...storage.fts_expressions import match_expression
+from ...storage.fts_expressions import distinct_words
 from ...storage.rows import KeywordLeg, Ranking, best_first, best_of
 from ...storage.spelling import correct_words, usual_forms
 from ...text.equality import Form
@@ -228,7 +228,7 @@ class KeywordIndex:
         if is_name:
             return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)
         frequencies = []
-        for word in _distinct_words(query):
+        for word in distinct_words(query):
             forms = [term_of(form) for form in query.forms if word.tokens[0] in form.words]
             phrases = self._phrases.of([word, *forms])
             frequencies.append(max(phrase.frequency for phrase in phrases))
@@ -483,14 +483,6 @@ class KeywordIndex:
             top = max(named.values(), default=0.0)
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(best_first(raised.items(), self._in_order))
-
-
-def _distinct_words(query: Query) -> list[Term]:
-    """The words of a query. Of two forms that are the same word in the index, it has the later one.
-
-    The SQLite engine identifies words by their expressions, and counts such forms once.
-    """
-    return list({match_expression([term]): term for term in query.affordable_words}.values())
 
 
 def _levelled(hits: Ranking) -> Ranking:

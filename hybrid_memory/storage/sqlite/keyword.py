@@ -27,7 +27,13 @@ from ..bm25 import (
     rarities,
     stems,
 )
-from ..fts_expressions import ANY_ROW, any_of, checked_expression, match_expression
+from ..fts_expressions import (
+    ANY_ROW,
+    any_of,
+    checked_expression,
+    distinct_words,
+    match_expression,
+)
 from ..rows import KeywordLeg, as_results, best_first, best_of, with_ties
 from ..spelling import LONGEST_TERM, Choice, correct_words, usual_forms, word_of_stem
 from . import schema
@@ -220,7 +226,7 @@ class FTSIndex:
             return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
         if is_name:
             return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)
-        counts = self._with_counts(query.affordable_words)
+        counts = self._with_counts(distinct_words(query))
         frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
         full = full_score(frequencies, self.size())
         return KeywordLeg(hits, False, full, query.substitutes, query.forms)
