@@ -20,9 +20,9 @@ HEADING_OR_FENCE = re.compile(
     rf"\n {{0,3}}(?:(?P<level>#{{1,6}})(?:[ \t](?P<heading>.*))?(?=\n|\Z)|{FENCE}"
     r"|(?P<underline>=++|-++)[ \t]*+(?=\n|\Z))"
 )
-DELIMITER_LINE = re.compile(  # GitHub Flavored Markdown 0.29, 4.10 Tables
-    r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\Z"
-)
+# The row below the header of a table. GitHub Flavored Markdown 0.29, 4.10 Tables
+DELIMITERS_OF_TABLE = r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+"
+DELIMITER_LINE = re.compile(rf"{DELIMITERS_OF_TABLE}\Z")
 
 INDENTED = re.compile(r" {4}| {0,3}\t")
 CONTAINER = re.compile(r" {0,3}(?:>|(?:[-+*]|\d{1,9}[.)])(?:[ \t]|\Z))")

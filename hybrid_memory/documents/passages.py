@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..text.characters import UNSPACED, begins_grapheme
+from .headings import DELIMITERS_OF_TABLE
 
 CLOSING = "\"'”’»)]}*_`"
 ENDS = ".!?…؟۔।"
@@ -63,9 +64,7 @@ LONGEST_HEADER = 1000  # characters of a row that may be a header
 FENCED = re.compile(
     r"\n[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)?(?P<fence>`{3,}+(?=[^`\n]*(?:\n|\Z))|~{3,}+)"
 )
-DELIMITER_ROW = re.compile(  # GitHub Flavored Markdown 0.29, 4.10 Tables
-    r"\n[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+(?=\n)"
-)
+DELIMITER_ROW = re.compile(rf"\n{DELIMITERS_OF_TABLE}(?=\n)")
 TABLE_END = re.compile(r"\n(?=[ \t>]*+(?:\n|(?:[-+*]|\d{1,9}[.)])[ \t]))")
 LIST_MARK = re.compile(r"[ \t>]*+(?:[-+*]|\d{1,9}[.)])[ \t]++")
 SPACES = re.compile(r"[ \t]+")

@@ -32,7 +32,7 @@ def edit(
     """
     path = os.path.realpath(os.path.expanduser(path))
     folder = os.path.dirname(path)
-    try:
+    with _unchanged_on_error(path):
         if not os.path.isdir(folder):
             if not change(""):
                 return False
@@ -44,11 +44,6 @@ def edit(
                 return False
             _replace(path, after, status, is_private(after))
             return True
-    except OSError as error:
-        problem = f"cannot write {path}: {error.strerror}"
-    except ValueError as error:
-        problem = f"cannot edit {path}: {error}"
-    raise HybridMemoryError(f"{problem}; nothing was changed")
 
 
 def append(path: str, addition: Callable[[str], str]) -> str:
@@ -59,7 +54,7 @@ def append(path: str, addition: Callable[[str], str]) -> str:
     """
     path = os.path.realpath(path)
     folder = os.path.dirname(path)
-    try:
+    with _unchanged_on_error(path):
         os.makedirs(folder, exist_ok=True)
         with locked(folder):
             before, status = _read(path)
@@ -75,11 +70,19 @@ def append(path: str, addition: Callable[[str], str]) -> str:
                         os.unlink(path)
                     raise
             return before
+
+
+@contextmanager
+def _unchanged_on_error(path: str) -> Iterator[None]:
+    """Report an error inside as HybridMemoryError. The code inside leaves the file as it was."""
+    try:
+        yield
     except OSError as error:
         problem = f"cannot write {path}: {error.strerror}"
+        raise HybridMemoryError(f"{problem}; nothing was changed") from error
     except ValueError as error:
         problem = f"cannot edit {path}: {error}"
-    raise HybridMemoryError(f"{problem}; nothing was changed")
+        raise HybridMemoryError(f"{problem}; nothing was changed") from error
 
 
 def edit_json(path: str, change: Callable[[str, dict[str, Any]], str], **options: Any) -> bool:
