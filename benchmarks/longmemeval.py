@@ -2,7 +2,7 @@
 
     uv run benchmarks/longmemeval.py longmemeval_s.json [--questions 50]
 
-The file is from https://github.com/xiaowu0162/LongMemEval. Each question has a memory of its own,
+The file is from https://github.com/xiaowu0162/LongMemEval. Each question has a separate memory,
 with a document for each session of its haystack. Questions without an answer have no session to
 find and are left out. *any@k* is the share of the questions with an evidence session among the first
 k, *all@k* with all of them. Published figures are nearly always any@5.

@@ -5,7 +5,7 @@
 The agent helps a made-up radio station: 21 daily notes with routine in each, pages of reference,
 facts that change. For each surface: the questions with the answer in the *first* passage and among
 the first *three* and *five*; the *characters* of a call; and of the questions that the notes do not
-answer, one of each kind, how many get at most one line (*silent*). `recall` gets prompts besides:
+answer, one of each kind, how many get at most one line (*silent*). `recall` also gets prompts:
 those that *need* the memory and get passages, and others that get some (*needless*).
 """
 

@@ -83,7 +83,7 @@ def test_a_text_that_is_there_nearly_so_is_known(
     Ingest(store).run([str(folder)])
     expected = "memory/payment.md#L1-L5" if is_twin else None
     assert twin(store, text) == expected
-    assert twin(store, text, besides="memory/payment.md") is None
+    assert twin(store, text, excluding="memory/payment.md") is None
 
 
 def test_store_tells_where_a_text_exists(run: Run) -> None:

@@ -20,9 +20,9 @@ TWIN_PASSAGES = 16
 
 
 @retry_once
-def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str | None:
-    """The citation of a passage with nearly the same text, in any document but `besides`; else
-    None.
+def twin(store: "HybridStore", text: str, *, excluding: str | None = None) -> str | None:
+    """The citation of a passage with nearly the same text in another document than `excluding`; None
+    without one.
 
     Nearly the same: the text has 28 characters or more, and another document has four fifths of its
     shingles of nine characters, in the passages with most of its rarest words. The passage with the
@@ -37,7 +37,7 @@ def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str 
     passages: dict[str, list[tuple[int, ChunkRow]]] = {}
     covered: dict[str, set[str]] = {}
     for row in rows:
-        if row.doc_id != besides:
+        if row.doc_id != excluding:
             shared = shingles & _shingles(row.text)
             covered.setdefault(row.doc_id, set()).update(shared)
             passages.setdefault(row.doc_id, []).append((len(shared), row))

@@ -133,7 +133,7 @@ def format_of(name: str) -> Format:
 
 
 def format_at(path: str) -> Format:
-    """The format of a file at this place: for markdown, that of the vault around it."""
+    """The format of the file at this path. Markdown in a vault has the format of the vault."""
     if own_suffix(path):
         return format_of(path)
     chosen: Format = load(vault_format(os.path.dirname(path)))

@@ -1,6 +1,6 @@
 """The findings of `doctor --audit`: copies, outdated notes, notes without incoming links, secrets,
-huge notes, and what sessions say often and no note says. An audit only reads the store; it asks no
-model and changes nothing.
+huge notes, and statements that several sessions repeat and no note has. An audit only reads the
+store; it asks no model and changes nothing.
 
 To add a kind, write a function that maps a memory to places, and add a row to KINDS. The store does
 not record searches, so an audit cannot find passages that nobody reads.

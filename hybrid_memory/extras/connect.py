@@ -435,7 +435,7 @@ def _run(args: Namespace, *, is_connecting: bool) -> int:
 def _targets(args: Namespace) -> list[Target]:
     """The hosts that were named; for `all` or none, those on this machine.
 
-    Raises UsageError for an unknown host, or if there is none.
+    Raises UsageError for an unknown host, or if no host is on this machine.
     """
     names = args.hosts or [ALL]
     known = [host for host in HOSTS.values() if host.files]
@@ -488,7 +488,7 @@ def _confirm() -> bool:
 
 
 def _text(path: str) -> str | None:
-    """The text of a file; None if there is none. Raises HybridMemoryError."""
+    """The text of a file; None if it is missing. Raises HybridMemoryError."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read().removeprefix(BOM)

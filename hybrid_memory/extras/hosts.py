@@ -39,7 +39,7 @@ class HomePath(NamedTuple):
 
 class Files(NamedTuple):
     """The files of a host's settings, for the user and for one workspace: those below `folder` of
-    the host, and those below the folder `project` of the workspace. "" if there is none.
+    the host, and those below the folder `project` of the workspace. "" without such a file.
 
     `servers` has the MCP servers, under the keys `servers_key`.
     """

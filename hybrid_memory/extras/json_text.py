@@ -67,7 +67,7 @@ def with_value(text: str, path: Path, value: Any) -> str:
 
 
 def without_value(text: str, path: Path) -> str:
-    """Return the text without the item at the path; unchanged if there is none."""
+    """Return the text without the item at the path; unchanged without such an item."""
     start = _skip_blanks(text, 0)
     for depth, key in enumerate(path):
         if start == len(text):

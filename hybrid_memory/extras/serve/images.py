@@ -45,8 +45,8 @@ class Image(NamedTuple):
 
 
 def image_of(store: HybridStore, bounds: Bounds, doc_id: str, target: str) -> Image:
-    """Return the image for a target in a document. Raises NotFoundError if there is none, or if it
-    may not be shown.
+    """Return the image for a target in a document. Raises NotFoundError if it is missing or may
+    not be shown.
     """
     bounds.check_shown(store, doc_id)
     with store.storage.snapshot():

@@ -95,7 +95,7 @@ def store_text(
     """
     existing = None
     if names_others:
-        existing = twin(store, text, besides=storable(doc_id))
+        existing = twin(store, text, excluding=storable(doc_id))
     chunks = store.store(doc_id, text, metadata, append=append)
     answer = {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
     if existing:
