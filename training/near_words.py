@@ -58,7 +58,7 @@ def main() -> None:
             near += [int(words[other]) for _, other in kept]
             cosines += [round(cosine * COSINES) for cosine, _ in kept]
     starts = np.concatenate([[0], np.cumsum(counts, dtype=np.uint32)])[::BLOCK]
-    DATA.write_bytes(
+    Path(DATA).write_bytes(
         HEADER.pack(MAGIC, len(tokens), len(starts), len(near), float(np.median(lengths)))
         + starts.astype("<u4").tobytes()
         + np.array(near, "<u2").tobytes()
@@ -66,7 +66,7 @@ def main() -> None:
         + bytes(cosines)
     )
     print(
-        f"{DATA}: {DATA.stat().st_size:,} bytes, {len(near):,} near words of {len(words):,} words"
+        f"{DATA}: {Path(DATA).stat().st_size:,} bytes, {len(near):,} near words of {len(words):,} words"
     )
 
 

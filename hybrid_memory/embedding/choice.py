@@ -54,7 +54,8 @@ i je u na da se za su od kao što ne nije koji sa
 LEAST_WORDS = 3  # frequent words by which a text is judged
 LEAST_SHARE = 0.08  # of the words, for another language
 MOST_OTHER = 0.15  # share of texts that are not English and still get the English model
-WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+# Of scripts without spaces
+WIDE = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 
 
 def builtin_for(texts: Iterable[str]) -> str:
@@ -75,8 +76,8 @@ def _is_other(text: str, english: frozenset[str], others: list[frozenset[str]]) 
     """
     words = re.findall(r"[^\W\d_]+", text.lower())
     latin = sum(word[0] < FIRST_NOT_LATIN for word in words)
-    wide = len(WIDE.findall(text))
-    spaced = sum(word[0] >= FIRST_NOT_LATIN and not WIDE.match(word) for word in words)
+    wide = len(re.findall(WIDE, text))
+    spaced = sum(word[0] >= FIRST_NOT_LATIN and not re.match(WIDE, word) for word in words)
     if wide / 2 + spaced > latin:
         return True
     counts = Counter(words)

@@ -12,13 +12,13 @@ It is little-endian: HEADER and then, for n tokens of builtin.bin, b blocks and 
 """
 
 import mmap
+import os
 import struct
 from functools import cached_property
-from pathlib import Path
 
 from .builtin import BuiltinEmbedder
 
-DATA = Path(__file__).with_name("near_words.bin")
+DATA = os.path.join(os.path.dirname(__file__), "near_words.bin")
 MAGIC = b"hmnearw1"
 # Magic, tokens, blocks, near words, and the median length of the vectors in builtin.bin
 HEADER = struct.Struct("<8s3If")
