@@ -48,6 +48,7 @@ class Chunk:
     end_line: int = 1
     header: str = ""  # of a table, repeated in `text` above later rows, but not in their lines
     date: str | None = None  # YYYY-MM-DD, if the passage has another day than the document
+    role: str | None = None  # who speaks in it, see roles.py; None: not a conversation
 
 
 class Section(NamedTuple):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Both are part of `chunking`: raise one, and stores read all their files again.
 CHUNKER = 8  # raise it with a change that gives the same text other chunks
-CONTEXT = 11  # raise it with a change to terms, links, tags or date of the same text
+CONTEXT = 12  # raise it with a change to terms, links, tags, date or roles of the same text
 
 
 class Document(NamedTuple):
@@ -130,6 +130,7 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
         "end_line": chunk.end_line,
         "content_hash": digest(embedded_text(chunk.heading_path, chunk.text).encode()),
         "date": chunk.date,
+        "role": chunk.role,
     }
 
 

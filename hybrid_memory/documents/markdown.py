@@ -20,6 +20,7 @@ from ..text.characters import (
 )
 from ..text.dates import DATE_KEYS, HEAD, document_date
 from .chunker import MARKDOWN, Chunk, Syntax, chunks_of, length_of
+from .conversations import with_roles
 from .files import BadFileError, FileBytes, read
 from .front_matter import FrontMatter, front_matter, named
 from .links import document_links
@@ -91,7 +92,7 @@ def chunks(
         above = storable(" ".join(title.split())[:LONGEST_TITLE])
     text_chunks = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
     if text_chunks or not parsed.skipped:
-        return text_chunks
+        return with_roles(text_chunks, parsed.text, parsed.skipped)
     # A note with nothing but front matter, such as a contact card: index the front matter as text.
     card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
     return [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..documents.formats import grows
 from ..documents.passages import WORD_START, ends_sentence
+from ..documents.roles import together
 from ..storage.bm25 import stems
 from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
@@ -117,16 +118,17 @@ def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
     most lines between them are not text.
     """
     ids = [chunk.id for chunk in chunks]
+    role = together(chunk.role for chunk in chunks)
     if grows(doc_id):
         text = "\n\n".join(chunk.text for chunk in chunks)
-        return Passage(text, chunks[0].start_line, chunks[-1].end_line, ids)
+        return Passage(text, chunks[0].start_line, chunks[-1].end_line, ids, role)
     size, overlap = map(int, chunks[0].chunking.split(":")[1:3])
     text = chunks[0].text
     end = chunks[0].end_line
     for before, chunk in pairwise(chunks):
         text += _rest(before, chunk, size, overlap)
         end = max(end, chunk.end_line)
-    return Passage(text, chunks[0].start_line, end, ids)
+    return Passage(text, chunks[0].start_line, end, ids, role)
 
 
 def _rest(before: "Neighbour", chunk: "Neighbour", size: int, overlap: int) -> str:
@@ -232,4 +234,4 @@ def _only(passage: Passage, spans: Sequence[tuple[int, int]]) -> Passage:
     if has_lines_of_source:
         last = first + text.count("\n", 0, spans[-1][1])
         first += text.count("\n", 0, spans[0][0])
-    return Passage("".join(parts).strip(), first, last)
+    return Passage("".join(parts).strip(), first, last, role=passage.role)

@@ -18,6 +18,7 @@ class Passage(NamedTuple):
     start_line: int
     end_line: int
     chunks: Sequence[int] = ()
+    role: str | None = None  # who speaks in it, see documents/roles.py
 
 
 class Scores(TypedDict):
@@ -53,6 +54,7 @@ class Result(OfQuery):
     newer: str | None  # the citation of the passage that its author declared to replace this one
     collection: str | None
     date: str | None  # YYYY-MM-DD
+    role: str | None  # of a conversation: "user", "assistant" or "both" speak in the passage
     metadata: dict[str, Any]
     scores: Scores
     page: NotRequired[int]  # where the document has pages
@@ -69,7 +71,7 @@ def result_of(
     """
     row = hit.row
     assert row is not None
-    shown = passage or Passage(row.text, row.start_line, row.end_line, [hit.id])
+    shown = passage or Passage(row.text, row.start_line, row.end_line, [hit.id], row.role)
     has_revision = hit.newer in shown.chunks
     result: Result = {
         "doc_id": row.doc_id,
@@ -88,6 +90,7 @@ def result_of(
         "newer": None if has_revision else hit.newer_citation,
         "collection": row.collection,
         "date": row.date,
+        "role": shown.role,
         "metadata": row.metadata,
         "scores": {
             "keyword": _significant(hit.legs.keyword_scores, hit.id),
@@ -180,11 +183,11 @@ LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source"
 
 def lean(result: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a result to what an agent needs, because it pays for each character: the keys of LEAN, and
-    `date`, `newer` and `explain` where they have a value.
+    `date`, `role`, `newer` and `explain` where they have a value.
     """
     fields = {key: result[key] for key in LEAN}
     fields["score"] = rounded_score(fields["score"], 3)
-    for key in ("date", "newer", "explain", "instead"):
+    for key in ("date", "role", "newer", "explain", "instead"):
         if result.get(key):
             fields[key] = result[key]
     return fields

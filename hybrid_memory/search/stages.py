@@ -10,6 +10,7 @@ from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING
 
+from ..documents.roles import ASSISTANT
 from ..merger import order
 from ..storage.bm25 import stems
 from ..storage.filters import Filters
@@ -189,7 +190,7 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
 
 def less_of_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """For a short question in the hybrid mode, lower the scores of what only the assistant says in a
-    transcript: its pages answer less often than what the user said.
+    conversation: its pages answer less often than what the user said.
 
     A long message in place of a question looks for what was said about its subject by both.
     """
@@ -199,17 +200,9 @@ def less_of_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]
         return hits
     lowered = list(hits)
     for hit in lowered:
-        if is_by_assistant(hit.text):
+        if hit.candidate.role == ASSISTANT:
             hit.scale_by(ASSISTANT_SHARE)
     return best_first(lowered)
-
-
-def is_by_assistant(text: str) -> bool:
-    """Whether a chunk of a transcript (extras/formats/transcripts.py) has only words of the assistant.
-
-    Each message in a chunk of a transcript begins with its speaker.
-    """
-    return text.startswith("Assistant: ") and "\n\nUser: " not in text
 
 
 def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:

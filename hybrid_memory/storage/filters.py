@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
+from ..documents.roles import ROLES
 from ..documents.terms import SEPARATOR, listed, names_in, plain
 from ..errors import QueryError
 from ..options import DATE, PAIR, TEXT, Option, fields_given, options_of
@@ -31,6 +32,7 @@ class Filters(NamedTuple):
     - `since` and `until` leave the passages of these days, both ends included. What is dated by its
       month counts during the whole month, what has no date never.
     - `heading` names one heading above the passage, or several: `Meeting > Costs`.
+    - `role` leaves the passages of conversations in which this one speaks (documents/roles.py).
 
     Texts are compared in any spelling (text/equality.py).
 
@@ -74,6 +76,10 @@ class Filters(NamedTuple):
     heading: Annotated[
         str | None,
         Option(TEXT, "only passages below this heading: Costs, or 'Meeting > Costs'"),
+    ] = None
+    role: Annotated[
+        str | None,
+        Option(TEXT, "only what the user, or the assistant, said in a conversation", choices=ROLES),
     ] = None
     linked_to: Annotated[
         str | None,

@@ -82,6 +82,7 @@ class Candidate(NamedTuple):
     heading_path: str
     collection: str | None
     metadata: str | None  # JSON, of the first chunk of a document with metadata
+    role: str | None  # who speaks in it, see documents/roles.py
 
 
 class ChunkRow(NamedTuple):
@@ -99,6 +100,7 @@ class ChunkRow(NamedTuple):
     date: str | None
     metadata: dict[str, Any]
     pages: Sequence[int]  # the first line of each page, if there are pages
+    role: str | None  # who speaks in it, see documents/roles.py
 
 
 class Neighbour(NamedTuple):
@@ -109,6 +111,7 @@ class Neighbour(NamedTuple):
     start_line: int
     end_line: int
     chunking: str
+    role: str | None
 
 
 def as_results(

@@ -15,6 +15,7 @@ from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..documents.roles import ROLES
 from ..documents.terms import SEPARATOR, plain
 from ..registry import EDITOR, load
 from ..search.request import Budget
@@ -180,6 +181,8 @@ def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]
     facts = [_lines_or_pages(result), result["source"], confidence_text(result)]
     if result["date"] and result["date"] not in place:
         facts.insert(1, result["date"])
+    if result["role"] in ROLES:
+        facts.insert(-2, f"by the {result['role']}")
     origin = ", ".join(facts)
     fits = columns(f"{place}  {origin}") <= width
     if result["path"]:

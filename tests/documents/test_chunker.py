@@ -78,6 +78,7 @@ def test_chunk_is_a_dataclass_that_needs_only_text_heading_and_index() -> None:
         "end_line": 1,
         "header": "",
         "date": None,
+        "role": None,
     }
     with pytest.raises(dataclasses.FrozenInstanceError):
         chunk.text = "c"  # type: ignore[misc]
@@ -96,7 +97,7 @@ def test_single_line_is_one_chunk():
 
 def test_fields_come_in_the_documented_order():
     places = ("heading_path", "start_line", "end_line")
-    names = ("text", "heading", "index", *places, "header", "date")
+    names = ("text", "heading", "index", *places, "header", "date", "role")
     assert tuple(field.name for field in dataclasses.fields(Chunk)) == names
 
 

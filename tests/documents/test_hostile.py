@@ -182,6 +182,7 @@ def test_front_matter_of_the_greatest_length_is_kept_whole() -> None:
 
 # How each pattern is used: on a whole text, or at the beginning of a line or a value.
 PATTERNS = {
+    "LABEL": "finditer",
     "LANGUAGE": "fullmatch",
     "TERMINAL_COLOUR": "finditer",
     "FENCE": "match",

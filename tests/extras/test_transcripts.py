@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
+from hybrid_memory.documents.roles import ASSISTANT, USER
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
 from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks, with_plain_space
@@ -178,31 +179,31 @@ CODEX_OF_2025 = lines(
         (
             OPENCLAW,
             [
-                (4, "User", "Where is the GPU server?", "GPU server"),
-                (7, "Assistant", "Under the desk.\n\nIt is called kettle.", "GPU server"),
-                (8, "User", "as a string", "GPU server"),
+                (4, USER, "Where is the GPU server?", "GPU server"),
+                (7, ASSISTANT, "Under the desk.\n\nIt is called kettle.", "GPU server"),
+                (8, USER, "as a string", "GPU server"),
             ],
             "GPU server",
         ),
         (
             CLAUDE_CODE,
             [
-                (5, "User", "Where is the printer?", "Printer by the door"),
-                (8, "Assistant", "By the door.", "Printer by the door"),
-                (14, "User", "thanks", "Finding the printer"),
+                (5, USER, "Where is the printer?", "Printer by the door"),
+                (8, ASSISTANT, "By the door.", "Printer by the door"),
+                (14, USER, "thanks", "Finding the printer"),
             ],
             "Finding the printer",
         ),
         (
             CODEX,
             [
-                (4, "User", "Where is the scanner?", ""),
-                (11, "Assistant", "In the attic.", ""),
-                (14, "User", "thanks", "Finding the scanner"),
+                (4, USER, "Where is the scanner?", ""),
+                (11, ASSISTANT, "In the attic.", ""),
+                (14, USER, "thanks", "Finding the scanner"),
             ],
             "Finding the scanner",
         ),
-        (CODEX_OF_2025, [(3, "User", "hi", ""), (5, "Assistant", "hello", "")], ""),
+        (CODEX_OF_2025, [(3, USER, "hi", ""), (5, ASSISTANT, "hello", "")], ""),
     ],
     ids=["OpenClaw", "Claude Code", "Codex", "Codex of 2025"],
 )
@@ -350,7 +351,7 @@ def test_date_is_that_of_the_first_message(timestamp: Any, date: str) -> None:
 
 def said(*texts: str, title: str = "") -> list[Message]:
     return [
-        Message(number, ("User", "Assistant")[number % 2 == 0], text, title)
+        Message(number, (USER, "Assistant")[number % 2 == 0], text, title)
         for number, text in enumerate(texts, 1)
     ]
 

@@ -9,7 +9,7 @@ from hybrid_memory.storage.rows import Candidate
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
-    candidate = Candidate(id, doc_id, f"{doc_id}-{id}", "", "", None, None)
+    candidate = Candidate(id, doc_id, f"{doc_id}-{id}", "", "", None, None, None)
     made = Hit(candidate, put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0)))
     made.score = score
     return made

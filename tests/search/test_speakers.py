@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.stages import ASSISTANT_SHARE, LONGEST_QUESTION, is_by_assistant
+from hybrid_memory.documents.roles import ASSISTANT, BOTH, USER
+from hybrid_memory.search.stages import ASSISTANT_SHARE, LONGEST_QUESTION
 from hybrid_memory.sync.ingest import Ingest
 
 MESSAGES = [
@@ -40,7 +41,7 @@ def talk(tmp_path: Path) -> Iterator[HybridStore]:
 
 def scores(store: HybridStore, query: str, mode: str = "hybrid") -> dict[str, float]:
     return {
-        "assistant" if is_by_assistant(hit["text"]) else hit["text"]: hit["score"]
+        ASSISTANT if hit["role"] == ASSISTANT else hit["text"]: hit["score"]
         for hit in store.search(query, 10, mode)
     }
 
@@ -50,7 +51,7 @@ def test_what_the_user_said_comes_before_the_pages_of_an_assistant(talk: HybridS
     said = "User: My sprint ends on 29 March."
     assert next(iter(asked)) == said
     assert asked[said] == pytest.approx(as_words[said])
-    assert asked["assistant"] == pytest.approx(ASSISTANT_SHARE * as_words["assistant"], abs=1e-5)
+    assert asked[ASSISTANT] == pytest.approx(ASSISTANT_SHARE * as_words[ASSISTANT], abs=1e-5)
 
 
 def test_a_long_message_and_single_legs_weigh_both_speakers_alike(talk: HybridStore) -> None:
@@ -68,15 +69,24 @@ def test_the_parts_of_a_lowered_score_add_up(talk: HybridStore) -> None:
         assert parts == pytest.approx(hit["score"], abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Assistant: Done.", True),
-        ("Assistant: Done.\n\nAssistant: And tested.", True),
-        ("Assistant: Done.\n\nUser: Thanks.", False),
-        ("User: Do it.\n\nAssistant: Done.", False),
-        ("The Assistant: a play", False),
-    ],
-)
-def test_the_speakers_of_a_chunk(text: str, expected: bool) -> None:
-    assert is_by_assistant(text) is expected
+def test_a_result_names_who_speaks_and_a_filter_leaves_one_of_them(talk: HybridStore) -> None:
+    roles = {hit["role"] for hit in talk.search("sprint", 10)}
+    assert roles == {USER, ASSISTANT}
+    for role in roles:
+        assert {hit["role"] for hit in talk.search("sprint", 10, role=role)} == {role}
+
+
+def test_neighbours_of_both_speakers_are_joined_to_a_passage_of_both(talk: HybridStore) -> None:
+    whole = talk.search(QUESTION, budget=5000, context=1)[0]
+    assert whole["role"] == BOTH
+    assert {"User: ", "Assistant: "} <= {
+        line[: line.find(" ") + 1] for line in whole["text"].split("\n\n")
+    }
+
+
+def test_a_note_that_quotes_an_assistant_is_not_lowered() -> None:
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        store.store("play", "Assistant: the ferry leaves at nine.")
+        asked, as_words = (store.search(query)[0] for query in ("ferry?", "ferry"))
+    assert asked["role"] is None
+    assert asked["score"] > 0.95 * as_words["score"]

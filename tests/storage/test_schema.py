@@ -1,3 +1,4 @@
+import json
 import os
 import sqlite3
 import subprocess
@@ -271,14 +272,57 @@ def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None)
     conn.close()
 
 
+# Version -> what makes its tables of those of the next version
+TO_OLDER = {
+    2: "drop index chunks_by_role; alter table chunks drop column role",
+    1: "alter table folders drop column workspace",
+}
+
+
+def make_older(path: str, version: int) -> None:
+    """Turn a database of this version into one of an older version, with its rows."""
+    conn = sqlite3.connect(path)
+    for number in range(schema.VERSION - 1, version - 1, -1):
+        conn.executescript(TO_OLDER[number])
+    conn.execute(f"pragma user_version = {version}")
+    conn.close()
+
+
+TRANSCRIPT = [
+    ("user", "the heron " * 30),
+    ("assistant", "the crane " * 50),
+    ("user", "and the gull?"),
+    ("assistant", "the gull eats fish."),
+]
+
+
+def test_a_database_of_the_second_version_gets_the_roles_of_its_transcripts(
+    db_path: str, tmp_path: Path
+) -> None:
+    lines = [
+        {"type": role, "sessionId": "1", "message": {"role": role, "content": text}}
+        for role, text in TRANSCRIPT
+    ]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (tmp_path / "play.md").write_text("Assistant: enters from the left.")
+    files = [str(tmp_path / "talk.jsonl"), str(tmp_path / "play.md")]
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        Ingest(store).run(files)
+    conn = sqlite3.connect(db_path)
+    before = conn.execute("select chunk_id, role from chunks order by id").fetchall()
+    assert {role for _, role in before} == {"user", "assistant", "both", None}
+    conn.close()
+    make_older(db_path, 2)
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        now: sqlite3.Connection = store.storage.connection  # type: ignore[attr-defined]
+        assert now.execute("select chunk_id, role from chunks order by id").fetchall() == before
+
+
 def test_a_database_of_the_first_version_gets_workspaces(db_path: str, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("gpu")
     with HybridStore(db_path, {"provider": "none"}) as store:
         Ingest(store).run([str(tmp_path / "a.md")])
-    conn = sqlite3.connect(db_path)
-    conn.execute("alter table folders drop column workspace")
-    conn.execute("pragma user_version = 1")
-    conn.close()
+    make_older(db_path, 1)
     with HybridStore(db_path, {"provider": "none"}) as store:
         [source] = store.storage.sources.all()
         assert (source.path, source.workspace) == (str(tmp_path / "a.md"), None)

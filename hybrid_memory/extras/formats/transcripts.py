@@ -28,6 +28,7 @@ from ...documents.chunker import Chunk
 from ...documents.files import open_regular
 from ...documents.links import NO_LINKS
 from ...documents.markdown import chunk_text
+from ...documents.roles import ASSISTANT, ROLES, USER, together
 from ...text.characters import hasher, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
 from .redaction import redact
@@ -54,8 +55,7 @@ EMPTY_REPLIES = {"NO_REPLY", "HEARTBEAT_OK", "No response requested."}
 NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 # Keys of Claude Code's records that are not messages of the user or the assistant
 NOT_SPOKEN = ("isMeta", "isCompactSummary", "isApiErrorMessage")
-ROLES = ("user", "assistant")
-ROLES_OF_GEMINI = {"user": "user", "gemini": "assistant"}
+ROLES_OF_GEMINI = {"user": USER, "gemini": ASSISTANT}
 # Types of records that identify the form of a file without messages
 SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "turn_context")
 
@@ -66,11 +66,16 @@ class Message(NamedTuple):
     """A message of a user or an assistant, on one line of a transcript."""
 
     line: int  # of the file, from 1
-    role: str  # "User" or "Assistant"
+    role: str  # USER or ASSISTANT
     text: str
     # The session's title at this line, so that a later title does not change earlier chunks
     title: str
     date: str | None = None  # YYYY-MM-DD; of the previous message, if this one has no time
+
+    @property
+    def label(self) -> str:
+        """The speaker, as in front of each message of a chunk."""
+        return f"{self.role.capitalize()}: "
 
 
 class Transcript:
@@ -127,7 +132,7 @@ class Transcript:
                 day = _date(record, message) or day
                 self.date = self.date or day or ""
                 self.spoken += 1
-                yield Message(number, str(role).capitalize(), text, self.title, day)
+                yield Message(number, str(role), text, self.title, day)
 
     def has_known_form(self) -> bool:
         """Read up to the first record with a known form; return whether there is one."""
@@ -309,21 +314,23 @@ def _is_day(date: str) -> bool:
 
 
 def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
-    prefix = f"{message.role}: "
-    if len(prefix) + len(message.text) <= size:
-        yield message._replace(text=prefix + message.text)
+    if len(message.label) + len(message.text) <= size:
+        yield message._replace(text=message.label + message.text)
         return
-    room = max(size - len(prefix), 1)
+    room = max(size - len(message.label), 1)
     text = "\n" + message.text  # a message does not begin with front matter
     for chunk in chunk_text(text, room, min(overlap, room - 1)):
-        yield message._replace(text=prefix + chunk.text.lstrip("\n"))
+        yield message._replace(text=message.label + chunk.text.lstrip("\n"))
 
 
 def _chunk(messages: list[Message], index: int) -> Chunk:
     title = messages[0].title
     text = "\n\n".join(message.text for message in messages)
     first = messages[0]
-    return Chunk(text, title, index, title, first.line, messages[-1].line, date=first.date)
+    role = together(message.role for message in messages)
+    return Chunk(
+        text, title, index, title, first.line, messages[-1].line, date=first.date, role=role
+    )
 
 
 def _is_json(line: bytes) -> bool:
@@ -565,7 +572,7 @@ class Transcripts:
         lines: list[str] = []
         for message in transcript:
             lines += [""] * (message.line - 1 - len(lines))
-            lines.append(f"{message.role}: {message.text}")
+            lines.append(message.label + message.text)
         return lines or [""], transcript.digest
 
     def headings(self, text: str) -> tuple[()]:

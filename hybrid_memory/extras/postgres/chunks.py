@@ -12,7 +12,7 @@ from .connection import Connection, from_column, here, text
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{}' then d.metadata end
+       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{}' then d.metadata end, c.role
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id
@@ -30,7 +30,7 @@ where  c.space = %(space)s and c.id = any(%(ids)s)
 CHUNK_ROWS = """
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
        case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
-       d.metadata, e.pages
+       d.metadata, e.pages, c.role
 from   chunks c join documents d on d.space = c.space and d.number = c.document
        left join extracts e on e.space = c.space and e.document = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
@@ -57,7 +57,7 @@ where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 OWN_DATES = f"select start_line, date from chunks where {OF_DOCUMENT} order by id"
 AROUND = f"""
-select   c.id, c.content, c.start_line, c.end_line, d.chunking
+select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
 from     chunks c join documents d on d.space = c.space and d.number = c.document
 where    c.space = %(space)s and c.id in (
              (select id from chunks where {OF_DOCUMENT} and id <= %(id)s order by id desc limit %(count)s + 1)
@@ -102,6 +102,7 @@ class Chunks:
                     *row[9:11],
                     json.loads(row[11]),
                     json.loads(row[12] or "[]"),
+                    row[13],
                 )
             )
             for row in rows

@@ -47,12 +47,12 @@ def _terms(prepared: Prepared) -> list[Terms]:
 
 # The stored chunks of a growing document, to compare with its current ones.
 CHUNKS_NOW = """
-select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date
+select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date, c.role
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 order  by c.id
 """
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date")
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
 AFTER = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
@@ -102,7 +102,7 @@ class GrowingDocument:
             row = None
             if same:
                 row = next(stored, None)
-            same = row is not None and (*row[1:5], bytes(row[5]), row[6]) == tuple(
+            same = row is not None and (*row[1:5], bytes(row[5]), *row[6:]) == tuple(
                 text(value) if isinstance(value, str) else value
                 for value in (chunk[key] for key in COMPARED)
             )
@@ -200,15 +200,15 @@ insert into extracts (document, space, pages, content) values (%(number)s, %(spa
 DROP_EXTRACTS = "delete from extracts where space = %(space)s and document = any(%(numbers)s)"
 PUT_CHUNKS = """
 insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line,
-                    content_hash, date, embedding, truncated)
+                    content_hash, date, role, embedding, truncated)
 select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
-       row.content, row.start_line, row.end_line, row.content_hash, row.date, row.embedding,
+       row.content, row.start_line, row.end_line, row.content_hash, row.date, row.role, row.embedding,
        row.truncated::boolean
 from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
               %(content)s::text[], %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[],
-              %(date)s::text[], %(embeddings)s::vector[], %(truncated)s::int[]) with ordinality
-       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
-            embedding, truncated, place)
+              %(date)s::text[], %(role)s::text[], %(embeddings)s::vector[], %(truncated)s::int[])
+       with ordinality row (document, chunk_id, heading, heading_path, content, start_line, end_line,
+                            content_hash, date, role, embedding, truncated, place)
 """
 # Writers to other spaces take ids, too; the lock keeps the ids of a document together.
 TAKE_IDS = """
@@ -224,18 +224,19 @@ COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
     "end_line": integers,
     "content_hash": byteas,
     "date": texts,
+    "role": texts,
 }
 
 # What `unchanged_start` compares. may_stay is false if the model refused the text and is asked
 # again.
 CHUNKS_BEFORE = """
 select c.document, c.id, c.content_hash, c.embedding is not null as embedded, not c.unembeddable as may_stay,
-       c.chunk_id, c.heading, c.heading_path, c.start_line, c.end_line, c.date, w.written[1:3]
+       c.chunk_id, c.heading, c.heading_path, c.start_line, c.end_line, c.date, c.role, w.written[1:3]
 from   chunks c left join words w on w.space = c.space and w.chunk = c.id
 where  c.space = %(space)s and c.document = any(%(numbers)s)
 order by c.document, c.id
 """
-STAYING = ("chunk_id", "heading", "heading_path", "start_line", "end_line", "date")
+STAYING = ("chunk_id", "heading", "heading_path", "start_line", "end_line", "date", "role")
 CHUNKS_OF = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
@@ -278,7 +279,7 @@ where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
 WHOLE_CHUNKS = """
 select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
-       date, embedding::real[] as embedding, truncated
+       date, role, embedding::real[] as embedding, truncated
 from   chunks where document = %(number)s order by id
 """
 
@@ -507,6 +508,7 @@ class StoredChunk(NamedTuple):
     start_line: int
     end_line: int
     date: str | None
+    role: str | None
     indexed: list[str] | None  # heading, content and context
 
 

@@ -13,15 +13,38 @@ from psycopg import errors
 from ...errors import MissingStoreError, StoreError, WayOut
 from .connection import LOCK, Connection
 
-VERSION = 2
+VERSION = 3
 
 
 def add_workspaces(conn: Connection) -> None:
     conn.execute("alter table folders add column workspace bytea")
 
 
+# As extras/formats/transcripts.py writes them: each message begins with its speaker
+ROLES_OF_TRANSCRIPTS = """
+update chunks c
+set    role = case
+           when c.content like 'User: %%' and strpos(c.content, E'\\n\\nAssistant: ') > 0 then 'both'
+           when c.content like 'User: %%' then 'user'
+           when strpos(c.content, E'\\n\\nUser: ') > 0 then 'both'
+           else 'assistant'
+       end
+from   documents d
+where  d.space = c.space and d.number = c.document and d.doc_id like '%%.jsonl'
+  and  (c.content like 'User: %%' or c.content like 'Assistant: %%')
+"""
+
+
+def add_roles(conn: Connection) -> None:
+    """Transcripts may be gone from their folder, so the roles come from the stored text. Other files
+    are read again.
+    """
+    conn.execute('alter table chunks add column role text collate "C"')
+    conn.execute(ROLES_OF_TRANSCRIPTS)
+
+
 # Version -> the step that upgrades its tables to the next version
-STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces}
+STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces, 2: add_roles}
 
 OLDEST = 150_000  # server_version_num
 OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans
@@ -85,6 +108,7 @@ create table chunks (
     end_line     integer not null,
     truncated    boolean not null default false,
     date         text collate "C",         -- its own, YYYY-MM-DD; null: its document's date counts
+    role         text collate "C",         -- who speaks in it: user, assistant, both; null: no conversation
     unembeddable boolean not null default false, -- the model can never embed this text: embedding is null
     chunk_id     text collate "C" not null,
     heading      text not null,

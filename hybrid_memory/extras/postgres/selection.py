@@ -72,6 +72,10 @@ HEADED = """
 exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))
 """
 BELOW = "and {chunks}.heading_path = any(%(headings)s::text[])"
+HAS_SPEAKER = """
+exists (select from chunks r where r.document = d.number and r.role in (%(role)s, 'both'))
+"""
+SPEAKS = "and {chunks}.role in (%(role)s, 'both')"
 # The date of a month matches each of its days.
 OF_DAYS = "{date} between left(%(since)s, length({date})) and left(%(until)s, length({date}))"
 DATED = f"""
@@ -112,6 +116,8 @@ class Selection:
         self._below = ""  # the condition on chunks
         if "headings" in parameters:
             self._below += BELOW
+        if "role" in parameters:
+            self._below += f" {SPEAKS}"
         if "since" in parameters:
             self._below += f" {PASSAGES_DATED}"
         self._parameters = parameters | {"own_space": space}
@@ -304,6 +310,11 @@ def _below_heading(builder: _Builder, filters: Filters) -> None:
     builder.add(HEADED, headings=headings)
 
 
+def _of_role(builder: _Builder, filters: Filters) -> None:
+    if filters.role is not None:
+        builder.add(HAS_SPEAKER, role=filters.role)
+
+
 # What each field of Filters adds to the condition. The last two read the documents that match the
 # others.
 ON_DOCUMENTS: dict[str, Callable[[_Builder, Filters], None]] = {
@@ -314,6 +325,7 @@ ON_DOCUMENTS: dict[str, Callable[[_Builder, Filters], None]] = {
     "until": _dated,
     "modified_since": _modified,
     "tags": _tags,
+    "role": _of_role,
     "linked_to": _linked,
     "excluded": _not_excluded,
     "where": _with_values,

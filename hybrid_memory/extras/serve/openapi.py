@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ... import __version__
+from ...documents.roles import BOTH, ROLES
 from ...options import Option
 from . import images, parameters, responses
 from .parameters import NOTHING, Table, schema_of
@@ -73,6 +74,7 @@ RESULT = fields(
     source={"enum": ["keyword", "vector", "hybrid"]},
     also=listed(TEXT),
     newer=TEXT_OR_NULL,
+    role={"enum": [*ROLES, BOTH, None]},
     scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
 )
 ENTRY = fields(

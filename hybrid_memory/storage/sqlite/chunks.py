@@ -15,7 +15,7 @@ from .schema import END_OF_CHUNK_ID, path_from_column
 
 CANDIDATES = f"""
 select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null)
+       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role
 from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?))
 """
@@ -27,7 +27,7 @@ where  c.id in (select value from json_each(?)) and lead.place in (select '-' ||
 """
 CHUNK_ROWS = """
 select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages
+       d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages, c.role
 from   chunks c join documents d using (doc_id) left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
 """
@@ -50,7 +50,7 @@ where  c.id in (select value from json_each(?))
 OWN_DATES = "select start_line, date from chunks where doc_id = ? order by id"
 PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
 AROUND = f"""
-select   c.id, c.content, c.start_line, c.end_line, d.chunking
+select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
 from     chunks c join documents d using (doc_id)
 where    c.id = :id or c.id in (
              select id from chunks
@@ -101,6 +101,7 @@ class Chunks:
                     *row[9:11],
                     json.loads(row[11]),
                     json.loads(row[12] or "[]"),
+                    row[13],
                 )
             )
             for row in rows

@@ -151,11 +151,11 @@ values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collecti
 
 PUT_CHUNK = """
 insert into chunks (
-    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, indexed,
+    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, role, indexed,
     slot, embedding, truncated
 )
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash,
-        :date, :indexed, :slot, :embedding, :truncated)
+        :date, :role, :indexed, :slot, :embedding, :truncated)
 """
 
 NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
@@ -186,19 +186,19 @@ from   documents d left join extracts e using (doc_id)
 where  d.doc_id = ?
 """
 WHOLE_CHUNKS = """
-select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
+select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, role,
        embedding, truncated
 from   chunks where doc_id = ? order by id
 """
 
 # The stored chunks of a growing document, to compare with its current ones.
 CHUNKS_NOW = """
-select id, chunk_id, heading, start_line, end_line, content_hash, date
+select id, chunk_id, heading, start_line, end_line, content_hash, date, role
 from   chunks
 where  doc_id = ?
 order  by id
 """
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date")
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
 LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
 AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
@@ -210,13 +210,14 @@ where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
 """
 CREATE_SPOOL = """
 create temp table spool (
-    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date
+    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, role
 )
 """
 DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
 insert into temp.spool
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :date)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :date,
+        :role)
 """
 SPOOLED = "select content_hash, heading_path, content from temp.spool order by rowid"
 SPOOLED_ROWS = "select * from temp.spool order by rowid"

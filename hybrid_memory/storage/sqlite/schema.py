@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 2
+VERSION = 3
 # FTS5 has secure-delete; without it, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # distinguishes our files from other SQLite databases
@@ -44,6 +44,7 @@ create table chunks (
     slot         integer,             -- place in vector_blocks; null if and only if embedding is null
     truncated    integer not null default 0,
     date         text,                -- its own, YYYY-MM-DD; null: its document's date counts
+    role         text,                -- who speaks in it: user, assistant, both; null: no conversation
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; null: pending
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
@@ -55,6 +56,7 @@ create unique index chunks_by_document on chunks ( -- of a chunk_id "<doc_id>-3"
 create unique index chunks_by_slot on chunks (slot) where slot is not null;
 create index chunks_by_content on chunks (content_hash) where embedding is not null;
 create index chunks_by_date on chunks (date, doc_id) where date is not null;
+create index chunks_by_role on chunks (role, doc_id) where role is not null;
 create index chunks_pending on chunks (id) where embedding is null;
 create index chunks_truncated on chunks (id) where truncated;
 """
@@ -201,6 +203,29 @@ def step(version: int) -> Callable[[Step], Step]:
 @step(1)
 def add_workspaces(conn: sqlite3.Connection) -> None:
     conn.execute("alter table folders add column workspace text")
+
+
+# As extras/formats/transcripts.py writes them: each message begins with its speaker
+ROLES_OF_TRANSCRIPTS = """
+update chunks
+set    role = case
+           when content like 'User: %' and instr(content, char(10) || char(10) || 'Assistant: ') then 'both'
+           when content like 'User: %' then 'user'
+           when instr(content, char(10) || char(10) || 'User: ') then 'both'
+           else 'assistant'
+       end
+where  doc_id like '%.jsonl' and (content like 'User: %' or content like 'Assistant: %')
+"""
+
+
+@step(2)
+def add_roles(conn: sqlite3.Connection) -> None:
+    """Transcripts may be gone from their folder, so the roles come from the stored text. Other files
+    are read again.
+    """
+    conn.execute("alter table chunks add column role text")
+    conn.execute("create index chunks_by_role on chunks (role, doc_id) where role is not null")
+    conn.execute(ROLES_OF_TRANSCRIPTS)
 
 
 def upgrade(conn: sqlite3.Connection, version: int) -> None:

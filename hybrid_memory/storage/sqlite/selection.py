@@ -59,6 +59,8 @@ d.doc_id in (
 )
 """
 BELOW = "is_below({chunks}.heading_path, ?)"
+SPEAKS = "{chunks}.role in (?, 'both')"
+HAS_SPEAKER = "d.doc_id in (select doc_id from main.chunks where role in (?, 'both'))"
 WITHOUT = "{chunks}.id not in (select rowid from chunks_fts where chunks_fts match ?)"
 
 # The date of a month matches each of its days.
@@ -112,9 +114,20 @@ class Condition(NamedTuple):
     parameters: list[str]
 
 
+class OnChunks(NamedTuple):
+    """A condition on chunks: SQL on a row {chunks}, and SQL on a row `d` of documents for one of whose
+    chunks it holds, if that is known without reading all chunks.
+    """
+
+    sql: str
+    parameters: Sequence[str]
+    of_document: str = ""
+    parameters_of_document: Sequence[str] = ()
+
+
 class Selection:
-    """The chunks of the documents that match a condition; optionally only those of some days, those
-    below a heading, or those that do not match an expression. Reads no text.
+    """The chunks of the documents that match a condition; optionally only those of some days, and
+    those that meet further conditions. Reads no text.
 
     `days` are the first and the last day.
     """
@@ -123,15 +136,13 @@ class Selection:
         self,
         conn: sqlite3.Connection,
         documents: Condition,
-        heading: str | None = None,
+        on_chunks: Sequence[OnChunks],
         days: tuple[str, str] | None = None,
-        without: str = "",
     ) -> None:
         self._conn = conn
         self._documents = documents
-        self._heading = heading
+        self._on_chunks = on_chunks
         self._days = days
-        self._without = without
         self._is_listed = False
         self._is_chosen: dict[int, bool] = {}  # by id, of the chunks checked so far
 
@@ -154,13 +165,10 @@ class Selection:
         if self._days is not None:
             conditions.append(PASSAGE_DATED)
             parameters.extend(self._days)
-        if self._heading is not None:
-            # The heading of each chunk is checked, so the headings of the document need not be.
-            conditions.append(BELOW.format(chunks="chunks"))
-            parameters.append(storable(self._heading))
-        if self._without:
-            conditions.append(WITHOUT.format(chunks="chunks"))
-            parameters.append(self._without)
+        # Each chunk is checked, so its document need not be.
+        for condition in self._on_chunks:
+            conditions.append(condition.sql.format(chunks="chunks"))
+            parameters.extend(condition.parameters)
         return " and ".join(conditions), parameters
 
     def among(self, ids: Iterable[int]) -> set[int]:
@@ -187,18 +195,15 @@ class Selection:
 
     def _fill(self) -> None:
         documents = self._documents
-        where, parameters = _with_heading(documents.listing, documents.parameters, self._heading)
+        where, parameters = _having(documents.listing, documents.parameters, self._on_chunks)
         conditions: list[str] = []
         of_chunks: list[str] = []
         if self._days is not None:
             conditions.append(PASSAGES_DATED)
             of_chunks.extend(self._days * 2)
-        if self._heading is not None:
-            conditions.append(BELOW.format(chunks="c"))
-            of_chunks.append(storable(self._heading))
-        if self._without:
-            conditions.append(WITHOUT.format(chunks="c"))
-            of_chunks.append(self._without)
+        for condition in self._on_chunks:
+            conditions.append(condition.sql.format(chunks="c"))
+            of_chunks.extend(condition.parameters)
         rows = self._conn.execute(WANTED.format(condition=where), parameters)
         doc_ids = json.dumps([doc_id for (doc_id,) in rows])
         fill = FILL.format(
@@ -221,14 +226,12 @@ def selected(
     """Open a selection of the chunks that match the filters; None if all do. `links` is called if a
     filter needs it. Raises as `condition` does.
     """
-    if filters.heading is not None:
-        _below_heading(filters.heading)  # raises
+    on_chunks = _on_chunks(filters)
     documents = _on_documents(conn, filters, today, links)
-    without = match_expression(filters.without)
-    if documents.listing == EVERYTHING and filters.heading is None and not without:
+    if documents.listing == EVERYTHING and not on_chunks:
         yield None
         return
-    selection = Selection(conn, documents, filters.heading, _days(filters, today), without)
+    selection = Selection(conn, documents, on_chunks, _days(filters, today))
     try:
         yield selection
     finally:
@@ -245,17 +248,16 @@ def condition(
     QueryError for a long glob or a heading without words.
     """
     documents = _on_documents(conn, filters, None, links)
-    return _with_heading(documents.listing, documents.parameters, filters.heading)
+    return _having(documents.listing, documents.parameters, _on_chunks(filters))
 
 
-def _with_heading(
-    documents: str, parameters: list[str], heading: str | None
+def _having(
+    documents: str, parameters: Sequence[str], on_chunks: Sequence[OnChunks]
 ) -> tuple[str, list[str]]:
-    """Add to a condition that the document has a passage below a heading."""
-    if heading is None:
-        return documents, parameters
-    headed, of_heading = _below_heading(heading)
-    return f"{documents} and {headed}", parameters + of_heading
+    """Add to a condition that the document has a chunk for each of these conditions."""
+    having = [each for each in on_chunks if each.of_document]
+    sql = " and ".join([documents, *(each.of_document for each in having)])
+    return sql, [*parameters, *(given for each in having for given in each.parameters_of_document)]
 
 
 class _Inputs(NamedTuple):
@@ -357,7 +359,7 @@ def _not_excluded(inputs: _Inputs) -> Condition | None:
     parameters: list[str] = []
     for left_out in inputs.filters.excluded:
         documents = _on_documents(inputs.conn, left_out, inputs.today, inputs.links)
-        sql, given = _with_heading(documents.checking, documents.parameters, left_out.heading)
+        sql, given = _having(documents.checking, documents.parameters, _on_chunks(left_out))
         parts.append(f"({sql}) is not true")
         parameters.extend(given)
     sql = " and ".join(parts)
@@ -377,7 +379,6 @@ ON_DOCUMENTS: dict[str, Callable[[_Inputs], Condition | None]] = {
     "linked_to": _linked,
     "excluded": _not_excluded,
 }
-ON_CHUNKS = ("heading", "without")  # the fields that a Selection applies, in addition to the days
 
 
 def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
@@ -432,13 +433,40 @@ def _pattern(text: str) -> str | None:
     return f"%{'%'.join(text.split())}%" if is_plain else None
 
 
-def _below_heading(heading: str) -> tuple[str, list[str]]:
-    """A condition that a document has a chunk below this heading, and its parameters."""
+def _on_chunks(filters: Filters) -> list[OnChunks]:
+    """The conditions on chunks from all filters, besides the days."""
+    conditions = [make(filters) for make in ON_CHUNKS.values()]
+    return [condition for condition in conditions if condition is not None]
+
+
+def _below_heading(filters: Filters) -> OnChunks | None:
+    heading = filters.heading
+    if heading is None:
+        return None
     words = indexed(heading[:LONGEST_GLOB]).split()
     if not words:
         raise QueryError(f"the heading {heading!r} has no word to search for")
     expression = " AND ".join(f'heading : "{word}"' for word in words)
-    return HEADED, [expression, storable(heading)]
+    below = storable(heading)
+    return OnChunks(BELOW, [below], HEADED, [expression, below])
+
+
+def _of_role(filters: Filters) -> OnChunks | None:
+    role = filters.role
+    return None if role is None else OnChunks(SPEAKS, [role], HAS_SPEAKER, [role])
+
+
+def _without(filters: Filters) -> OnChunks | None:
+    expression = match_expression(filters.without)
+    return OnChunks(WITHOUT, [expression]) if expression else None
+
+
+# The function for each field of Filters that is a condition on chunks; the days are in `_dated`.
+ON_CHUNKS: dict[str, Callable[[Filters], OnChunks | None]] = {
+    "heading": _below_heading,
+    "role": _of_role,
+    "without": _without,
+}
 
 
 _parsed = lru_cache(maxsize=2)(json.loads)

@@ -127,11 +127,36 @@ def test_a_newer_schema_is_refused(postgres_path: str) -> None:
 
 def test_a_schema_of_the_first_version_gets_workspaces(postgres_path: str, tmp_path: Path) -> None:
     HybridStore(postgres_path, {"provider": "none"}).close()
+    sql(postgres_path, "alter table hybrid_memory.chunks drop column role")
     sql(postgres_path, "alter table hybrid_memory.folders drop column workspace")
     sql(postgres_path, "update hybrid_memory.version set number = 1")
     with HybridStore(postgres_path, {"provider": "none"}) as store:
         Ingest(store, workspace="/w").run([str(tmp_path)])
         assert [source.workspace for source in store.storage.sources.all()] == ["/w"]
+
+
+def test_a_schema_of_the_second_version_gets_the_roles_of_its_transcripts(
+    postgres_path: str, tmp_path: Path
+) -> None:
+    lines = [
+        {"type": role, "sessionId": "1", "message": {"role": role, "content": text}}
+        for role, text in (
+            ("user", "the heron " * 30),
+            ("assistant", "the crane " * 50),
+            ("user", "and the gull?"),
+            ("assistant", "the gull eats fish."),
+        )
+    ]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    roles = "select chunk_id, role from hybrid_memory.chunks order by id"
+    with HybridStore(postgres_path, {"provider": "none"}) as store:
+        Ingest(store).run([str(tmp_path / "talk.jsonl")])
+    before = sql(postgres_path, roles)
+    assert {role for _, role in before} == {"user", "assistant", "both"}
+    sql(postgres_path, "alter table hybrid_memory.chunks drop column role")
+    sql(postgres_path, "update hybrid_memory.version set number = 2")
+    HybridStore(postgres_path, {"provider": "none"}).close()
+    assert sql(postgres_path, roles) == before
 
 
 def test_a_role_that_may_not_create_is_told_the_sql_that_lets_it(postgres: PostgresServer) -> None:

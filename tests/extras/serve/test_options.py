@@ -27,6 +27,7 @@ NOTES = {
     "2026-03-09.md": "# Hosts\n\nThe ssh port of heron is 2222 now, see [[heron]].\n",
     "heron.md": "# Heron\n\nThe host heron stands in the rack. Its ssh port is open. Lunch is at noon.\n",
     "lunch.md": "# Lunch\n\nSoup and bread, and on Fridays fish. The heron eats fish as well.\n",
+    "talk.md": "User: What is the ssh port of heron?\n\nAssistant: It is closed.\n",
     "long.md": "# Ports\n\n" + "The harbour has a port and a crane, a canoe, and no ssh. " * 30,
 }
 QUERY = "ssh port of heron"
@@ -57,6 +58,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "until": ("2026-02", QUERY),
     "modified_since": ("2026-01-01", QUERY),
     "heading": ("Keys", QUERY),
+    "role": ("assistant", QUERY),
     "linked_to": ("heron", QUERY),
 }
 SAME_RESULTS = {

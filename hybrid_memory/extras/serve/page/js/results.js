@@ -115,11 +115,12 @@ export function place(doc) {
 }
 
 /** Date, collection and tags as filters. */
-export function facts({ doc_id: doc, date, collection, metadata }) {
+export function facts({ doc_id: doc, date, role, collection, metadata }) {
   const tags = Array.isArray(metadata?.tags) ? metadata.tags.map(String) : [];
   const known = collection && !`${doc}/`.startsWith(`${collection}/`); // the id does not show it
   return [
     date && h("a", { href: onDay(date), "data-route": true, title: `only from ${date}` }, h("time", { datetime: date }, date)),
+    (role === "user" || role === "assistant") && filterLink("role", role, `by the ${role}`, `only what the ${role} said`),
     known && filterLink("collection", collection, collection, `only in the collection ${collection}`),
     ...tags.slice(0, 8).map((tag) => filterLink("tag", tag, `#${tag}`, `only tagged ${tag}`)),
   ];

@@ -3,7 +3,7 @@
 /** Filters by their names in the address, with a label. Those in SEVERAL may be given more than once. */
 export const FILTERS = {
   collection: "in collection", in: "in", tag: "tagged", where: "with", since: "since", until: "until", modified_since: "changed since",
-  heading: "below", linked_to: "linked to",
+  heading: "below", role: "said by", linked_to: "linked to",
 };
 const SEVERAL = ["tag", "where"];
 const KEYS = ["q", ...Object.keys(FILTERS), "doc", "lines", "part"];

@@ -1,0 +1,91 @@
+"""Conversations with an assistant that were saved as text. Each message has a label of its speaker:
+
+    **User:** ...        User: ...        ## User
+    **Assistant:** ...   Assistant: ...   ## Assistant
+
+A text is a conversation only if both speakers have labels of one form, and the first label is near
+its beginning. A text in which labels occur later, as in a tutorial, has no roles.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from .noise import without_code
+from .roles import ASSISTANT, USER, together
+
+if TYPE_CHECKING:
+    from .chunker import Chunk
+
+# What programs that save conversations write, in lower case
+NAMES = {
+    USER: ("user", "human", "you", "you said"),
+    ASSISTANT: ("assistant", "ai", "chatgpt", "chatgpt said", "claude", "gemini", "copilot"),
+}
+INTRODUCTION = 5  # lines of text, besides headings, that may stand above the first label
+
+_ROLE_OF = {name: role for role, names in NAMES.items() for name in names}
+_NAME = f"({'|'.join(sorted(_ROLE_OF, key=len, reverse=True))})"
+_TIME = r"(?: \([^()\n]{1,40}\))?"
+LABEL = re.compile(
+    rf"^(?:(#{{1,6}}) {_NAME}{_TIME}:?$"
+    rf"|(\*\*){_NAME}{_TIME}(?::\*\*|\*\*{_TIME}:)"
+    rf"|{_NAME}{_TIME}:(?=\s))",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class Turn(NamedTuple):
+    """The beginning of a message."""
+
+    line: int  # of the text, from 1
+    role: str  # USER or ASSISTANT
+
+
+def turns(text: str, skipped: int = 0) -> list[Turn]:
+    """The messages of a conversation; [] if a text is not a conversation of a user with an assistant.
+
+    The first `skipped` lines are front matter.
+    """
+    if len({role for _, _, role in _labels(text)}) < len(NAMES):
+        return []
+    body = without_code(f"\n{text}")[1:]
+    turns_of: dict[str, list[Turn]] = {}
+    line = 1
+    counted = 0
+    for start, form, role in _labels(body):
+        line += body.count("\n", counted, start)
+        counted = start
+        if line > skipped:
+            turns_of.setdefault(form, []).append(Turn(line, role))
+    for found in turns_of.values():
+        if len({turn.role for turn in found}) == len(NAMES):
+            above = body.split("\n", found[0].line)[skipped : found[0].line - 1]
+            written = [line for line in above if line.strip() and not line.startswith("#")]
+            return found if len(written) <= INTRODUCTION else []
+    return []
+
+
+def _labels(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the position of each label, its form, and the role that it names."""
+    for label in LABEL.finditer(text):
+        heading, of_heading, bold, of_bold, of_plain = label.groups()
+        name = of_heading or of_bold or of_plain
+        yield label.start(), heading or bold or "", _ROLE_OF[name.lower()]
+
+
+def with_roles(chunks: list["Chunk"], text: str, skipped: int) -> list["Chunk"]:
+    """Set the roles of chunks that were cut from a text."""
+    messages = turns(text, skipped)
+    if not messages:
+        return chunks
+    starts = [turn.line for turn in messages]
+    found = []
+    for chunk in chunks:
+        first = bisect_right(starts, chunk.start_line) - 1  # the message in which the chunk begins
+        last = bisect_right(starts, chunk.end_line)
+        role = together(turn.role for turn in messages[max(first, 0) : last])
+        found.append(replace(chunk, role=role))
+    return found
