@@ -21,9 +21,10 @@ others, every length is 1. The figures were found on judged collections (docs/me
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.terms import texts_in
@@ -177,7 +178,9 @@ class _Pieces:
         special = [piece for piece in every if not (piece.isascii() and piece.islower())]
         self._plain = every.difference(special)
         self._with_token: dict[str, list[str]] = {}  # special pieces
-        self.runs: list[tuple[str, str]] = []  # pieces in scripts without spaces, and folded
+        # Pieces in scripts without spaces, and all of them folded, one on each line
+        self._with_runs: list[str] = []
+        self._runs = ""
         for piece in special:
             if piece.isascii():
                 self._add(piece, [piece.lower(), *analyzer.camel_words(piece).lower().split()])
@@ -189,11 +192,15 @@ class _Pieces:
         folded = fold("\n".join(pieces)).lower()
         gram_run = analyzer.gram_run()
         has_runs = gram_run.search(folded) is not None
+        runs = []
         for piece, text in zip(pieces, folded.split("\n"), strict=True):
             if has_runs and gram_run.search(text):
-                self.runs.append((piece, text))
+                self._with_runs.append(piece)
+                runs.append(text)
                 text = gram_run.sub(" ", text)
             self._add(piece, [text] if text.isalnum() else analyzer.TOKEN.findall(text))
+        self._runs = "\n".join(runs)
+        self._starts = list(accumulate((len(run) + 1 for run in runs), initial=0))
 
     def _add(self, piece: str, tokens: Iterable[str]) -> None:
         for token in tokens:
@@ -203,6 +210,14 @@ class _Pieces:
         """The pieces that have a token."""
         pieces = self._with_token.get(token, [])
         return [token, *pieces] if token in self._plain else pieces
+
+    def with_run(self, letters: str) -> Iterator[str]:
+        """The pieces with these letters in a script without spaces."""
+        at = self._runs.find(letters)
+        while at >= 0:
+            place = bisect_right(self._starts, at) - 1
+            yield self._with_runs[place]
+            at = self._runs.find(letters, self._starts[place + 1])
 
     def beginning_with(self, starts: tuple[str, ...]) -> list[str]:
         """The tokens that begin with one of these letters."""
@@ -235,9 +250,8 @@ def _worth(query: "Query", pieces: _Pieces, near_words: "NearWords | None") -> d
             part = (near[token] - UNRELATED) / (1 - UNRELATED)
             for piece in pieces.with_token(token):
                 worth.setdefault(piece, []).append((own, part, False))
-        for piece, run in pieces.runs:
-            if word in run:
-                worth.setdefault(piece, []).append((own, 1.0, True))
+        for piece in pieces.with_run(word):
+            worth.setdefault(piece, []).append((own, 1.0, True))
     for form in query.forms:
         if len(form.tokens) == 1:
             for piece in pieces.with_token(form.tokens[0].lower()):
@@ -256,13 +270,13 @@ def _has_in_sequence(text: str, tokens: Sequence[str], pieces: _Pieces) -> bool:
 
 def _alike(words: Sequence[str], pieces: _Pieces) -> set[str]:
     """The tokens that may be forms of a word: those with the same START; in other alphabets than
-    Latin, where forms have prefixes, those that contain the START of the word's stem.
+    Latin, those that contain the stem, which is a part of every form (text/stemming.py).
     """
     latin = tuple(word[:START] for word in words if word.isascii())
     alike = set(pieces.beginning_with(latin)) if latin else set()
     for word in words:
         if not (word.isascii() or analyzer.gram_run().search(word)):
-            alike.update(pieces.containing(analyzer.stemmed(word)[:START]))
+            alike.update(pieces.containing(analyzer.stemmed(word)))
     return alike
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from math import log
 
-from ..text.analyzer import stemmed
+from ..text.analyzer import in_other_alphabet, stemmed
 from ..text.equality import Form
 
 HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
@@ -59,16 +59,26 @@ create virtual table stems using fts5vocab(words, instance);
 def stems(words: Iterable[str]) -> dict[str, str]:
     """Folded token -> stem, as 'servers' -> 'server'. Words that are not tokens to FTS5 are
     missing.
+
+    FTS5 is asked only for words that its stemmer may change.
     """
-    numbered = list(words)
+    found: dict[str, str] = {}
+    of_fts5: list[str] = []
+    for word in words:
+        if in_other_alphabet(word):
+            found[word] = stemmed(word).lower()
+        else:
+            of_fts5.append(word)
+    if not of_fts5:
+        return found
     conn = sqlite3.connect(":memory:")
     try:
         conn.executescript(WORDS_AND_STEMS)
         conn.executemany(
-            "insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, numbered))
+            "insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, of_fts5))
         )
-        return {
-            numbered[number]: stem for number, stem in conn.execute("select doc, term from stems")
+        return found | {
+            of_fts5[number]: stem for number, stem in conn.execute("select doc, term from stems")
         }
     finally:
         conn.close()

@@ -77,6 +77,16 @@ def _other_alphabets() -> re.Pattern[str]:
     return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f]")
 
 
+@cache
+def _word_in_other_alphabet() -> re.Pattern[str]:
+    return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f\ue000-\uf8ff]+")
+
+
+def in_other_alphabet(word: str) -> bool:
+    """Whether all letters of a folded word are in an alphabet that `stemmed` stems."""
+    return not word.isascii() and _word_in_other_alphabet().fullmatch(word) is not None
+
+
 WORD = "word"
 GRAM = "gram"  # a part of a run
 TAIL = "tail"  # a shorter gram at the end of a run

@@ -208,7 +208,7 @@ def digest(data: bytes) -> bytes:
 _MARKS_BASE = 0x0900
 _MARKS_END = 0x2200
 _PRIVATE = 0xE000
-_LETTERS = str.maketrans({
+_LETTERS = {
     "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o",
     "ħ": "h", "Ħ": "h", "ı": "i",
     "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe",
@@ -221,7 +221,7 @@ _LETTERS = str.maketrans({
     # space ends a word.
     "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
     **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
-})  # fmt: skip
+}  # fmt: skip
 # Й is a consonant, и is a vowel
 _KEPT_LETTERS = [(letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"]
 # The voicing marks of kana: か and が are different letters
@@ -233,14 +233,21 @@ QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))  # applied to querie
 def fold(text: str) -> str:
     """Remove compatibility forms, diacritics and invisible characters, which do not distinguish
     words.
+
+    Replacing the few characters that occur one by one takes a third of the time of `translate`.
     """
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
+    text = unicodedata.normalize("NFKD", text)
+    characters = set(text)
+    for c in characters & _LETTERS.keys():
+        text = text.replace(c, _LETTERS[c])
     for letter, parts in _KEPT_LETTERS:
         text = text.replace(parts, letter)
-    marks = {ord(c): _folded_mark(c) for c in set(text) if c >= "\u0300" and _is_mark(c)}
-    return unicodedata.normalize("NFC", text.translate(marks) if marks else text)
+    for c in characters:
+        if c >= "\u0300" and _is_mark(c):
+            text = text.replace(c, _folded_mark(c))
+    return unicodedata.normalize("NFC", text)
 
 
 def spellings(text: str) -> dict[str, str]:
@@ -267,6 +274,11 @@ def _folded_mark(c: str) -> str:
     if not _MARKS_BASE <= code < _MARKS_END or unicodedata.combining(c) == 7:  # 7: nukta
         return ""
     return chr(_PRIVATE + code - _MARKS_BASE)
+
+
+def is_folded_mark(c: str) -> bool:
+    """Whether `fold` has made this letter of a mark, such as a vowel of Devanagari."""
+    return _PRIVATE <= ord(c) < _PRIVATE + _MARKS_END - _MARKS_BASE
 
 
 class Lines(Sequence[str]):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import analyzer
 from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
-from .characters import QUOTES, fold, storable
+from .characters import QUOTES, fold, is_folded_mark, storable
 from .dates import periods
 from .equality import Form, other_forms
 
@@ -46,8 +46,8 @@ _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
 _AROUND_A_WORD = ".,;:!?\"'()[]“”„«»‘’"
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
-# Signs of a sentence around a word, and behind it
-_AROUND, _BEHIND = "()[]{}<>\"'`,;!?|", ".:…"
+# ASCII signs of a sentence around a word, and behind it
+_AROUND, _BEHIND = "()[]{}<>\"'`,;!?|", ".:"
 
 
 class Term(NamedTuple):
@@ -229,15 +229,11 @@ class Query:
     @cached_property
     def signed_words(self) -> list[str]:
         """The words that begin or end with a sign, folded and in lower case: .NET, $HOME, __init__,
-        C++. A sign of the sentence is none.
+        C++. These signs are ASCII; those of the sentence do not count.
         """
         pieces = [text for text, is_quoted in _quoted_pieces(self._folded) if not is_quoted]
-        words = [piece.strip(_AROUND).rstrip(_BEHIND).lower() for piece in pieces]
-        return [
-            word
-            for word in words
-            if TOKEN.search(word) and not (word[0].isalnum() and word[-1].isalnum())
-        ]
+        words = [_without_signs_of_sentence(piece).lower() for piece in pieces]
+        return [word for word in words if TOKEN.search(word) and _is_signed(word)]
 
     @property
     def words(self) -> list[Term]:
@@ -533,6 +529,16 @@ def _stop_words(words: set[str]) -> frozenset[str]:
 
 def _is_content_word(token: str) -> bool:
     return token.lower() not in STOP_WORDS
+
+
+def _without_signs_of_sentence(piece: str) -> str:
+    """'(¿C++?).' -> 'C++'"""
+    signs = "".join({c for c in piece if not (c.isascii() or c.isalnum() or is_folded_mark(c))})
+    return piece.lstrip(signs + _AROUND).rstrip(signs + _AROUND + _BEHIND)
+
+
+def _is_signed(word: str) -> bool:
+    return any(end.isascii() and not end.isalnum() for end in (word[0], word[-1]))
 
 
 def _without_possessive(word: str) -> str:

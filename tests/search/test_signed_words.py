@@ -46,9 +46,35 @@ def test_what_is_written_so_comes_first(
     assert all(first["score"] >= second["score"] for first, second in pairwise(hits))
 
 
-def test_a_sign_of_the_sentence_belongs_to_no_word() -> None:
-    text = 'Is it "done"? (See notes.) Yes, e.g. here: a-b, v2.0, don\'t!'
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Is it "done"? (See notes.) Yes, (see notes). e.g. here: a-b, v2.0, don\'t!',
+        "متى وصلت السفينة إلى إنجلترا؟ نعم، هنا؛ «هناك».",
+        "¿Cuándo llegó? ¡Ya! “Sí”… —dijo— «bien».",
+        "y. pestis इंग्लैंड कब पहुँचा? यह है।",
+        "โลโก้ของเอบีซีในแคมเปญจ์ปี 2000 มีชื่อเล่นว่าอะไร ฯ",
+        "《马斯特里赫特条约》是什么时候签署的？「对」。【注】、（好）！",
+        "Τι σημαίνει· αυτό; Ναι.",
+        "Pourquoi ? C’est « fini » … oui ; non !",
+    ],
+)
+def test_a_sign_of_the_sentence_belongs_to_no_word(text: str) -> None:
     assert Query(text, is_literal=True).signed_words == []
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("¿Qué es C++?", "c++"),
+        ("ما هي C++؟", "c++"),
+        ("【C#】 是什么？", "c#"),
+        ("(Is it .NET).", ".net"),
+        ("--force…", "--force"),
+    ],
+)
+def test_the_sign_of_a_word_stays_beside_those_of_the_sentence(text: str, word: str) -> None:
+    assert Query(text, is_literal=True).signed_words == [word]
 
 
 @pytest.mark.parametrize(

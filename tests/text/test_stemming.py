@@ -1,3 +1,4 @@
+import sqlite3
 import subprocess
 import sys
 
@@ -6,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer import stemmer
 
-from hybrid_memory.storage.bm25 import stems
+from hybrid_memory.storage.bm25 import WORDS_AND_STEMS, stems
 from hybrid_memory.text import stemming
-from hybrid_memory.text.analyzer import indexed, stemmed
+from hybrid_memory.text.analyzer import indexed, searchable, stemmed
 from hybrid_memory.text.characters import fold
 from hybrid_memory.text.highlight import Highlighter
 from hybrid_memory.text.query import Query
@@ -33,6 +34,26 @@ def test_russian_words_have_the_stems_of_snowball(word: str) -> None:
 @given(words("कखगचजटडतथदनपबमयरलवशसह", HINDI))
 def test_hindi_words_have_the_stems_of_snowball(word: str) -> None:
     assert stemming.hindi(fold(word)) == fold(stemmer("hindi").stemWord(word))
+
+
+@given(words("абвгеийклнорстушщыьюя", RUSSIAN))
+def test_a_russian_stem_is_a_part_of_the_word(word: str) -> None:
+    assert stemmed(fold(word)) in fold(word)
+
+
+@given(st.text("ءابتثجحخدذرزسشصضطظعغفقكلمنهوي", min_size=1, max_size=10))
+def test_an_arabic_stem_is_a_part_of_the_word(word: str) -> None:
+    assert stemmed(fold(word)) in fold(word)
+
+
+@given(words("αβγδεζηθικλμνξοπρστυφχψω", "ος ου ης ες ων ματα ουμε ηκαν".split()))
+def test_a_greek_stem_is_a_part_of_the_word(word: str) -> None:
+    assert stemmed(fold(word)) in fold(word)
+
+
+@given(words("कखगचजटडतथदनपबमयरलवशसह", HINDI))
+def test_a_hindi_stem_is_a_part_of_the_word(word: str) -> None:
+    assert stemmed(fold(word)) in fold(word)
 
 
 @pytest.mark.parametrize(
@@ -110,3 +131,27 @@ print("hybrid_memory.text.stemming" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+OF_ALPHABETS = {
+    "Russian": "Настройки серверов сохраняются в резервной копии. Ёжик и йод ЙОД",
+    "Greek": "Οι ρυθμίσεις των διακομιστών αποθηκεύονται ΣΕ ΑΝΤΙΓΡΑΦΑ ας",
+    "Arabic": "إعدادات الخوادم محفوظة في النسخة الاحتياطية ١٢٣ می‌خواهم",
+    "Hindi": "सर्वर की सेटिंग बैकअप में सहेजी जाती हैं क़लम १२३",
+    "English": "Settings of servers are saved in the running backup",
+    "mixed": "кодing ingкод 2й αβγs",
+    "Chinese": "服务器的设置保存在备份中",
+}
+
+
+@pytest.mark.parametrize("text", OF_ALPHABETS.values(), ids=OF_ALPHABETS)
+def test_stems_are_those_of_the_keyword_index(text: str) -> None:
+    words = searchable(text).split()
+    conn = sqlite3.connect(":memory:")
+    conn.executescript(WORDS_AND_STEMS)
+    conn.executemany(
+        "insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, words))
+    )
+    expected = dict(conn.execute("select doc, term from stems"))
+    conn.close()
+    assert stems(words) == {words[number]: stem for number, stem in expected.items()}
