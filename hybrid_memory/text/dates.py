@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..config import DEFAULTS
@@ -631,15 +632,25 @@ def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:
     A day without a year is the nearest to the document's date, and words such as "yesterday" are
     counted from it; if the document has no date, they are not dates.
     """
-    base = date.fromisoformat(f"{of_document}-01-01"[:10]) if of_document else date(2000, 1, 1)
     for heading in reversed(headings):
-        folded = fold(heading).lower() if any(map(str.isdigit, heading)) else ""
-        for period in mentions(folded, base)[:1]:
-            has_year = period.first[:4] in folded[period.start : period.end]
-            least = len("2026-01") if period.is_yearly else len("2026-01-05")
-            is_known = has_year or len(of_document or "") >= least
-            if period.first == period.last and is_known and _is_weekday(folded[: period.start]):
-                return period.first
+        day = _day_of_heading(heading, of_document)
+        if day:
+            return day
+    return None
+
+
+@lru_cache(1024)
+def _day_of_heading(heading: str, of_document: str | None) -> str | None:
+    if not any(map(str.isdigit, heading)):
+        return None
+    base = date.fromisoformat(f"{of_document}-01-01"[:10]) if of_document else date(2000, 1, 1)
+    folded = fold(heading).lower()
+    for period in mentions(folded, base)[:1]:
+        has_year = period.first[:4] in folded[period.start : period.end]
+        least = len("2026-01") if period.is_yearly else len("2026-01-05")
+        is_known = has_year or len(of_document or "") >= least
+        if period.first == period.last and is_known and _is_weekday(folded[: period.start]):
+            return period.first
     return None
 
 
