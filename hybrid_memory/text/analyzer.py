@@ -170,15 +170,27 @@ def tokens_with_identifiers(text: str) -> tuple[str, str]:
     'call getUserName() of a/b.c' -> 'call getUserName of a b c', 'get User Name a\\uf82fb\\uf82ec'
     """
     folded = fold(text)
-    pieces = _pieces(folded)
+    simple = _with_ascii_signs(folded)
+    pieces = _pieces(simple)
     camel: Iterable[str] = ()
     if HUMP.search(text):  # in the original text, because folding may move the end of a word
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
     tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
     is_plain = not may_have_days(folded, pieces)
-    indexed_text = stemmed(_searchable(folded)) if is_plain else _indexed(folded)
+    indexed_text = stemmed(_searchable(simple)) if is_plain else _indexed(folded)
     return indexed_text, " ".join([*camel, *tokens])
+
+
+def _with_ascii_signs(folded: str) -> str:
+    """Replace the signs outside of ASCII, such as dashes and emoji, so that a text in Latin script
+    takes the fast paths. No sign is part of a token.
+    """
+    if not folded.isascii():
+        for character in set(folded):
+            if character > "\x7f":
+                folded = folded.replace(character, _ASCII_SIGN[character])
+    return folded
 
 
 def symbolic(folded: str) -> list[str]:
@@ -232,6 +244,14 @@ class _Cache(dict[str, str]):
         return made
 
 
+def _ascii_sign(character: str) -> str:
+    """A space for a separator, U+0001 for another sign, and a letter itself."""
+    if TOKEN.match(character):
+        return character
+    return " " if character.isspace() or character in _SEPARATORS else "\x01"
+
+
+_ASCII_SIGN = _Cache(_ascii_sign)
 _SYMBOLIC = _Cache(_symbolic)
 _CAMEL_WORDS = _Cache(camel_words)
 
