@@ -144,6 +144,8 @@ def _is_json(piece: str) -> bool:
 QUOTE = 0  # instead of an item's width
 DEEPEST = 100  # nested containers; deeper ones are text, so that no line takes long
 
+TOP_PARAGRAPH = re.compile(r"\n\n(?=[^\W\d_])")
+CODE_SIGN = re.compile(r"`| {4}|\t|~~~")
 INDENTATION = re.compile(" *+")
 FENCE_LINE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 HEADING_MARK = re.compile(r"#{1,6}(?: |\Z)")
@@ -160,10 +162,19 @@ Span = tuple[int, int]
 
 
 def without_code(text: str) -> str:
-    """Replace code with spaces, so that every character keeps its position."""
-    if "`" in text or "~~~" in text or "    " in text or "\t" in text:
-        text = "\n".join(_Blanking(text.split("\n")).lines())
-    return text
+    """Replace code with spaces, so that every character keeps its position.
+
+    A letter at the beginning of a line, below an empty line, ends all blocks but a fence that is in
+    no list or quote. So the text is parsed in parts, and only those with a sign of code.
+    """
+    parts = TOP_PARAGRAPH.split(text)
+    fence = ""
+    for number, part in enumerate(parts):
+        if fence or CODE_SIGN.search(part):
+            blanking = _Blanking(part.split("\n"), fence)
+            parts[number] = "\n".join(blanking.lines())
+            fence = blanking.open_fence
+    return "\n\n".join(parts)
 
 
 def without_hidden(text: str) -> str:
@@ -188,12 +199,15 @@ class _Container:
 
 
 class _Blanking:
-    """The lines of a text, whose code is blanked step by step, and the state of the parser."""
+    """The lines of a text, whose code is blanked step by step, and the state of the parser.
 
-    def __init__(self, lines: list[str]) -> None:
+    They are code from the beginning if a `fence` is open.
+    """
+
+    def __init__(self, lines: list[str], fence: str) -> None:
         self._lines = lines
         self._open: list[_Container] = []
-        self._fence = ""  # that opened the current code, or ""
+        self._fence = fence  # that opened the current code, or ""
         self._paragraph: int | None = None  # the number of its first line
 
     def lines(self) -> list[str]:
@@ -202,12 +216,23 @@ class _Blanking:
         self._end_paragraph(len(self._lines))
         return self._lines
 
+    @property
+    def open_fence(self) -> str:
+        """The fence that no list or quote around it has closed, or ""."""
+        return "" if self._open else self._fence
+
     def _read(self, number: int) -> None:
         line = self._lines[number]
-        if not self._open and not self._fence and line[:1].isalpha():
-            self._begin_paragraph(number)
-            return
-        line = line.expandtabs(4).rstrip(" ")
+        if not self._open:
+            if self._fence and self._fence not in line:
+                self._blank(number)
+                return
+            if not self._fence and line[:1].isalpha():
+                self._begin_paragraph(number)
+                return
+        if "\t" in line:
+            line = line.expandtabs(4)
+        line = line.rstrip(" ")
         column, matched = self._continued(line)
         if self._fence and matched == len(self._open):
             self._blank(number)
@@ -254,10 +279,12 @@ class _Blanking:
                     self._blank(number)
                 return
             start = column + spaces
+            sign = line[start]
             is_too_deep = matched >= DEEPEST
-            fence = FENCE_LINE.match(line, start)
-            item = None if is_too_deep else ITEM_MARK.match(line, start)
-            if line[start] == ">" and not is_too_deep:
+            fence = FENCE_LINE.match(line, start) if sign in "`~" else None
+            may_be_item = not is_too_deep and (sign in "-+*" or sign.isdigit())
+            item = ITEM_MARK.match(line, start) if may_be_item else None
+            if sign == ">" and not is_too_deep:
                 self._close(number, matched)
                 self._open.append(_Container(QUOTE))
                 column = start + 1
@@ -267,12 +294,12 @@ class _Blanking:
                 self._fence = fence[1] or fence[2]
                 self._blank(number)
                 return
-            elif HEADING_MARK.match(line, start):
+            elif sign == "#" and HEADING_MARK.match(line, start):
                 self._close(number, matched)
                 self._lines[number] = _without_spans(self._lines[number])
                 return
-            elif (goes_on and UNDERLINE.match(line, start)) or (
-                line[start] == line[-1] and BREAK.match(line, start)
+            elif (goes_on and sign in "-=" and UNDERLINE.match(line, start)) or (
+                sign in "-*_" and sign == line[-1] and BREAK.match(line, start)
             ):
                 self._close(number, matched)
                 return
@@ -295,7 +322,8 @@ class _Blanking:
 
     def _close(self, number: int, matched: int) -> None:
         """Close the paragraph above, and the containers that this line does not continue."""
-        self._end_paragraph(number)
+        if self._paragraph is not None:
+            self._end_paragraph(number)
         del self._open[matched:]
         if self._open:
             self._open[-1].is_empty = False

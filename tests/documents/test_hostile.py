@@ -274,6 +274,8 @@ PATTERNS = {
     "HEADING_LINE": "finditer",
     "PLACEHOLDER": "fullmatch",
     "INDENTATION": "match",
+    "TOP_PARAGRAPH": "split",
+    "CODE_SIGN": "search",
     "LABELED": "finditer",
     "CAVEAT": "finditer",
     "org.ELSEWHERE": "match",
