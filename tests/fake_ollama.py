@@ -69,6 +69,7 @@ class Server:
         self.page: tuple[int, str] | None = None  # a status and a text that replace every answer
         self.redirect: str | None = None
         self.drip = 0.0  # seconds between two bytes of the body of an answer
+        self.hangs = False  # while true, no request is answered
         self.retry_after: str | None = None  # the value of this header in every refusal
         self.port = 0
 
@@ -139,6 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = raw
         request = Request(self.command, self.path, headers, body)
         fake.requests.append(request)
+        while fake.hangs:
+            time.sleep(0.02)
         if fake.drop:
             fake.drop -= 1
             self.close_connection = True

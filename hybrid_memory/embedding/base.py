@@ -32,8 +32,8 @@ from .transport import (
 QUERY = "query"
 DOCUMENT = "document"
 
-# Seconds for a batch. Loading a model may take 300; if the client disconnects, loading stops
-DOCUMENT_TIMEOUT = 600.0
+# Seconds for a batch. Loading a large model takes minutes; if the client disconnects, loading stops
+DOCUMENT_TIMEOUT = 300.0
 READ_TIMEOUT = 30.0  # more seconds until the thread that waits for the reply gives up too
 DAY = 86400.0  # seconds, the longest time-out: sockets do not support all larger numbers
 # Seconds between two tries; if a server asks for a longer wait, give up
@@ -41,6 +41,7 @@ LONGEST_WAIT = 60.0
 # Seconds between tries, all together, while a server fails without answering a request in between
 LONGEST_FAILING = 4.0
 SILENCE = 15.0  # seconds of waiting for a reply before it is reported
+CHECK_TIMEOUT = 45.0  # more seconds until a server that answers no other request either is given up
 # Texts that fail one after the other, each sent alone, before the server counts as faulty
 STRIKES = 4
 SHORTER = 0.75  # the share of a text that is kept when it is too long
@@ -144,6 +145,11 @@ class BaseEmbedder:
     def _request(self, texts: list[str], role: str) -> Any:
         """Get a raw vector for each text, unchecked, from the server. Raises Failure."""
         raise NotImplementedError
+
+    def _check_alive(self, seconds: float) -> None:
+        """Raise Failure if the server hangs: if it answers no other request in `seconds` either. Does
+        nothing, unless a subclass overrides this.
+        """
 
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
         assert self._server
@@ -301,19 +307,23 @@ class BaseEmbedder:
     ) -> Any:
         """Do the work. Raises Failure with the reason `late` if it takes more than `seconds`.
 
-        The first time that a request for documents takes longer than SILENCE, a message reports it.
+        If a request for documents takes longer than SILENCE, a message reports it the first time, and
+        a server that hangs is given up.
         """
 
-        def report() -> None:
-            if call and call.role == DOCUMENT and not self._is_slow:
+        def on_silence() -> None:
+            if call is None or call.role != DOCUMENT:
+                return
+            if not self._is_slow:
                 self._is_slow = True
                 self.on_wait(
                     f"waiting for {self._name()}, at most {duration(seconds)}; "
                     "texts without an embedding stay pending"
                 )
+            self._check_alive(min(CHECK_TIMEOUT, seconds - SILENCE))
 
         try:
-            return within(seconds, work, SILENCE, report)
+            return within(seconds, work, SILENCE, on_silence)
         except TimeoutError as error:
             raise Failure(STOP, late, REST) from error
 

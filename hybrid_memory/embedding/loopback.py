@@ -18,6 +18,7 @@ from .replies import ConnectTimeout, Response, TooLong
 
 # Bytes of an error's body to read: HTML pages are shorter, and the reason is at the beginning
 ERROR_BYTES = 100_000
+REPLY_TIMEOUT = 60.0  # seconds from the first byte of a reply to its end
 DAY = 86400.0  # seconds
 
 
@@ -82,7 +83,9 @@ class LoopbackSession:
         except BaseException:
             connection.close()
             raise
-        self._idle = connection
+        other, self._idle = self._idle, connection
+        if other:  # a request of another thread has ended meanwhile
+            other.close()
         if self._closed:
             self.close()
         return Response(
@@ -125,7 +128,9 @@ class Reply(HTTPResponse):
     """A reply that must be complete within the time-out of its socket.
 
     The socket's own time-out starts again with every byte, so a server that sends a byte now and
-    then, or `100 Continue` again and again, would block a thread forever.
+    then, or `100 Continue` again and again, would block a thread forever. Once the reply has begun,
+    it must be complete within REPLY_TIMEOUT: a server sends nothing while it loads a model or
+    computes.
     """
 
     def __init__(self, sock: socket, *args: Any, **options: Any) -> None:
@@ -136,6 +141,7 @@ class Reply(HTTPResponse):
 class _Deadline(RawIOBase):
     def __init__(self, file: BufferedReader, seconds: float) -> None:
         self._file, self._until = file, monotonic() + seconds
+        self._has_begun = False
 
     def readable(self) -> bool:
         return True
@@ -143,7 +149,11 @@ class _Deadline(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if monotonic() > self._until:
             raise TimeoutError("the reply takes too long")
-        return self._file.readinto1(buffer)
+        count = self._file.readinto1(buffer)
+        if not self._has_begun:
+            self._has_begun = True
+            self._until = min(self._until, monotonic() + REPLY_TIMEOUT)
+        return count
 
     def close(self) -> None:
         self._file.close()

@@ -4,10 +4,11 @@ texts.
 Requests, replies and errors follow server/routes.go and docs/api.md in Ollama's source.
 """
 
+from contextlib import suppress
 from typing import Any
 
-from .base import QUERY, BaseEmbedder
-from .transport import STOP, Failure, Server
+from .base import QUERY, READ_TIMEOUT, BaseEmbedder
+from .transport import REST, STOP, Failure, Server, within
 
 # A Go duration; by default Ollama unloads a model after 5 minutes without a request
 KEEP_ALIVE = "30m"
@@ -85,6 +86,18 @@ class OllamaEmbedder(BaseEmbedder):
         if not isinstance(reply, dict) or "embeddings" not in reply:
             raise self._server.nonsense()
         return reply["embeddings"]
+
+    def _check_alive(self, seconds: float) -> None:
+        # Answered also while Ollama loads a model or computes
+        def ask() -> None:
+            with suppress(Failure):  # an error is an answer, too
+                self._server.call("/api/version", silence=seconds + READ_TIMEOUT)
+
+        try:
+            within(seconds, ask)
+        except TimeoutError as error:
+            reason = f"{self._server.name} accepts connections, but does not answer"
+            raise Failure(STOP, reason, REST) from error
 
     def _explain(self, status: int, words: str) -> Failure | None:
         if status == 404 and words.startswith("404 page not found"):

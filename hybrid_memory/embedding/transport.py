@@ -204,6 +204,9 @@ class Server:
         request.headers[header] = scheme + self._key
         return request
 
+    def _late_reply(self) -> Failure:
+        return Failure(STOP, f"{self.name} did not finish its reply in time", REST)
+
     def _cannot_connect(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
         return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
 
@@ -238,6 +241,8 @@ class Server:
             if "resol" in str(reason).lower():
                 return self._cannot_connect("no such host")
             return self._cannot_connect("no route to it")
+        if isinstance(error, exceptions.ReadTimeout):
+            return self._late_reply()
         if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
@@ -247,6 +252,8 @@ class Server:
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, ConnectTimeout):
             return self._cannot_connect(NO_ANSWER, wait=REST)
+        if isinstance(error, TimeoutError):
+            return self._late_reply()
         if isinstance(error, ConnectionRefusedError):
             return self._connection_refused(may_restart)
         if isinstance(error, ConnectionError):

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hybrid_memory.embedder import OllamaEmbedder
-from hybrid_memory.embedding import base
+from hybrid_memory.embedding import base, loopback
 from hybrid_memory.embedding.ollama import parse_ollama_host
 from hybrid_memory.embedding.transport import duration
 from hybrid_memory.errors import ConfigError
@@ -481,9 +481,39 @@ def test_a_long_wait_for_documents_is_reported_once(ollama, embedder, monkeypatc
     assert all(embedder.embed_batch(["a"]))
     assert all(embedder.embed_batch(["b"]))
     [line] = lines
-    assert line.startswith(f"waiting for Ollama at {ollama.url}, at most 600 s")
+    assert line.startswith(f"waiting for Ollama at {ollama.url}, at most 300 s")
     assert embedder.embed("c")
     assert len(lines) == 1
+
+
+def test_a_server_that_hangs_is_given_up_long_before_the_time_limit(ollama, embedder, monkeypatch):
+    monkeypatch.setattr(base, "SILENCE", 0.05)
+    monkeypatch.setattr(base, "CHECK_TIMEOUT", 0.2)
+    ollama.hangs = True
+    try:
+        assert embedder.embed_batch([f"text {i}" for i in range(100)]) == [[]] * 100
+    finally:
+        ollama.hangs = False
+    assert embedder.problem == f"Ollama at {ollama.url} accepts connections, but does not answer"
+    assert [request.path for request in ollama.requests] == ["/api/embed", "/api/version"]
+
+
+def test_a_server_that_answers_other_requests_may_take_its_time(ollama, embedder, monkeypatch):
+    monkeypatch.setattr(base, "SILENCE", 0.05)
+    monkeypatch.setattr(base, "CHECK_TIMEOUT", 0.2)
+    ollama.cold = 1.0
+    assert all(embedder.embed_batch(["a", "b"]))
+    assert embedder.problem is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("0", marks=LINUX)])
+def test_a_reply_that_has_begun_must_end_soon(ollama, host, monkeypatch):
+    monkeypatch.setattr(loopback, "REPLY_TIMEOUT", 0.2)
+    ollama.drip = 0.01
+    embedder = OllamaEmbedder(f"http://{host}:{ollama.port}", "all-minilm")
+    assert embedder.embed_batch([f"text {i}" for i in range(100)]) == [[]] * 100
+    assert embedder.problem.endswith("did not finish its reply in time")
+    assert len(ollama.requests) == 1
 
 
 def test_texts_that_are_refused_for_an_unknown_reason_are_left_out(ollama, embedder, waits):

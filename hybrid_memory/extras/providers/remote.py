@@ -19,7 +19,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies, select_proxy
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from ...embedding.loopback import Reply, checked, limit
 from ...embedding.replies import Response
@@ -81,6 +81,8 @@ class RemoteSession:
                 body = checked(
                     reply.status_code, zlib.decompressobj(31).decompress(body, most + 1), 0, most
                 )
+        except ReadTimeoutError as error:
+            raise TimeoutError(str(error)) from error
         except (HTTPError, zlib.error) as error:
             raise ConnectionError(str(error)) from error
         return Response(
