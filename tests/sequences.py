@@ -81,7 +81,8 @@ TABLES = {
     "names": "select doc_id, key, kind, name from names",
     "links": "select doc_id, line, target, kind, key from links",
     "tags": "select doc_id, tag from tags",
-    "identity": "select value from meta where key = 'embeddings'",
+    "identity": """select value from meta where key = 'embeddings'
+                   and exists (select 1 from chunks where embedding is not null)""",
 }
 POSTINGS = """
 select chunks.doc_id, chunks.chunk_id, term, col, offset
