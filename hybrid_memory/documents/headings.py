@@ -122,8 +122,10 @@ def _paragraph(lines: list[str]) -> int | None:
     is_comment = False
     is_other = False  # in a list item, a quote or a table
     for number, line in enumerate(lines):
-        if is_comment or (COMMENT_START.match(line) and first is None):
+        if is_comment or COMMENT_START.match(line):
             is_comment = "-->" not in line
+            first = None
+            is_other = False
         elif THEMATIC_BREAK.match(line) or ATX.match(line):
             first = None
             is_other = False

@@ -39,6 +39,8 @@ PARSER = MarkdownIt("commonmark").enable("table")
         ("<div>\nTitle\n===\n</div>\ntext", [""]),
         ("<!-- note -->\n---\ntext", [""]),
         ("[a]: b.md\n---\ntext", [""]),
+        ("text\n<!-- c -->\nTitle\n---\nx", ["", "Title"]),
+        ("- item\n<!-- c\nd -->\nTitle\n---\nx", ["", "Title"]),
         ("---\nkey: value\n---\ntext", [""]),
     ],
 )  # fmt: skip
