@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .chunker import Chunk
 
 # Both are part of `chunking`: raise one, and stores read all their files again.
-CHUNKER = 8  # raise it with a change that gives the same text other chunks
+CHUNKER = 9  # raise it with a change that gives the same text other chunks
 CONTEXT = 12  # raise it with a change to terms, links, tags, date or roles of the same text
 
 

@@ -3,9 +3,10 @@ which brackets and # have another meaning.
 
 Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
 without a space, such as base64, hashes and minified code. A long address keeps its beginning, and a
-long list of short values (CSV, JSON) is kept. Text in scripts without spaces is never such a run. A
-removal inside a line leaves a `…`. A chunk of closing tags alone is dropped. The patterns begin
-with the line break before a line, because Python searches fastest for it.
+long list of short values (CSV) and JSON are kept, the latter without its long strings. Text in
+scripts without spaces is never such a run. A removal inside a line leaves a `…`. A chunk of closing
+tags alone is dropped. The patterns begin with the line break before a line, because Python searches
+fastest for it.
 
 Code is blanked before links and tags are searched. Its extent depends on the quotes and list items
 around a line, so the text is parsed line by line according to CommonMark 0.31 (appendix, "A parsing
@@ -42,6 +43,8 @@ DATA_URI = re.compile(
 RUN = re.compile(rf"(?<![!-~])[!-~]{{{LONGEST_RUN + 1},}}+")
 LONG_LINE = re.compile(rf"\n.{{{LONGEST_RUN + 1},}}+")
 JSON_SIGNS = re.compile(r'[][{},:"]+')
+JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)')
+JSON_WITHOUT_STRINGS = re.compile(r"(?:[][{},:]|-?\d[\d.eE+-]*+|true|false|null)*+")
 ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 
@@ -122,23 +125,36 @@ def _address(address: str) -> str:
 
 
 def _piece(piece: str) -> str:
-    """Keep a piece that is short, a list of short values, JSON of short values, or a table's
-    delimiter row.
-    """
+    """Keep a piece that is short, a list of short values, JSON, or a table's delimiter row."""
     if len(piece) <= LONGEST_RUN or not piece.strip("-:|"):
         return piece
     is_list = piece.startswith("|") or ("{" not in piece and "(" not in piece)
     longest_value = max(map(len, re.split("[,;|]", piece)))
     if is_list and longest_value <= LONGEST_VALUE:
         return piece
-    return piece if _is_json(piece) else LEFT_OUT
+    return _json(piece) or LEFT_OUT
 
 
-def _is_json(piece: str) -> bool:
-    """Whether a piece is of JSON, with a key for every two values at least."""
-    if piece.count('":') * 2 * LONGEST_VALUE < len(piece) or "(" in piece:
-        return False
-    return max(map(len, JSON_SIGNS.split(piece))) <= LONGEST_VALUE
+def _json(piece: str) -> str:
+    """A piece of JSON without its long strings; "" for other text, for JSON with less than a key for
+    every two values, and if no value is left.
+    """
+    for opened in ("", '"'):  # a piece may begin in the middle of a string
+        whole = opened + piece
+        short = JSON_STRING.sub(_without_long_string, whole)[len(opened) :]
+        keys = short.count('":')
+        is_telling = keys * 2 * LONGEST_VALUE >= len(short) and keys > short.count(LEFT_OUT)
+        if is_telling and JSON_WITHOUT_STRINGS.fullmatch(JSON_STRING.sub("", whole)):
+            return short
+    return ""
+
+
+def _without_long_string(string: re.Match[str]) -> str:
+    """A string of JSON, or `"…"` for a long one that is not JSON of short values itself."""
+    if len(string[0]) <= LONGEST_RUN:
+        return string[0]
+    longest_value = max(map(len, JSON_SIGNS.split(string[0])))
+    return string[0] if longest_value <= LONGEST_VALUE else f'"{LEFT_OUT}"'
 
 
 QUOTE = 0  # instead of an item's width

@@ -291,6 +291,8 @@ PATTERNS = {
     "LIST_MARK": "match",
     "FIRST_CELL": "match",
     "JSON_SIGNS": "finditer",
+    "JSON_STRING": "finditer",
+    "JSON_WITHOUT_STRINGS": "match",
     "INDENTED": "match",
     "CONTAINER": "match",
     "INTERRUPTING": "match",

@@ -184,6 +184,9 @@ def test_table_in_code_is_code() -> None:
         ("Zm9v" * 60, ""),
         ("https://example.com/page?token=" + "a1" * 200, "https://example.com/page…"),
         ("function(a){" + "return(a);" * 40 + "}", ""),
+        (f'{{"port":2222,"image":"{"A" * 300}"}}', '{"port":2222,"image":"…"}'),
+        (f'{{"image":"{"A" * 300}"}}', ""),
+        (f'x {{"vector":[{"0.123456," * 40}1]}}', "x …"),
     ],
 )
 def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
@@ -204,6 +207,13 @@ def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
         "x" * 200,
         "https://example.com/" + "a" * 150,
         "data: none",
+        '{"error":"'
+        + "refused_" * 20
+        + '","line":"main.py>connect()","retry":3,"ok":false,"id":null}',
+        '{"名":"数据库","u":"https://a.example/'
+        + "b" * 120
+        + '","n":-1.5e3,"say":"\\"x\\"","p":"C:\\\\a"}',
+        '{"state":"{' + '\\"a\\":\\"b\\",' * 20 + '}","big machine":1,' + '"key":2,' * 30 + "}",
     ],
 )
 def test_what_has_a_meaning_stays(text: str) -> None:
