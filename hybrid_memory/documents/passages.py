@@ -70,6 +70,7 @@ LIST_MARK = re.compile(r"[ \t>]*+(?:[-+*]|\d{1,9}[.)])[ \t]++")
 SPACES = re.compile(r"[ \t]+")
 FIRST_CELL = re.compile(r"[ \t>]*+\|[^|\n]+\|")
 CUT = " … "  # in place of the beginning of a row
+SHORTEST_CELL = 20  # characters; without room for so much, a first cell is not repeated
 
 
 class Block(NamedTuple):
@@ -155,8 +156,14 @@ ANY_END = re.compile(END)
 LAST_END = re.compile(f".*{END}", re.DOTALL)
 REST_OF_ROW = re.compile(r"[ \t]*+\|[ \t]*+(?=\n|\Z)")
 DELIMITERS = re.compile(r"[\s>|:-]*+\Z")
+# An option of a question: "B) Iron", "- [ ] b. Iron", "(B) Iron", "**B.** Iron"
+OPTION = (
+    r"(?:[ \t>]*+\n)?[ \t>]*+(?:[-*+•][ \t]++)?(?:\[[ xX]\][ \t]++)?(?:\*\*)?\(?[A-Ha-h][.)](?:\*\*)?[ \t]"
+    r"[^\n]{0,150}(?=\n|\Z)"
+)
 NEXT_LINE = re.compile(
-    r"[ \t>]*+(?:(?P<begins>\n|\Z|\||<|```|~~~|(?:[-*+•]|\d{1,9}[.)])[ \t])|[^\w\n]*(?P<letter>\w))?"
+    rf"(?P<option>{OPTION})"
+    r"|[ \t>]*+(?:(?P<begins>\n|\Z|\||<|```|~~~|(?:[-*+•]|\d{1,9}[.)])[ \t])|[^\w\n]*(?P<letter>\w))?"
 )
 
 
@@ -286,16 +293,20 @@ def _block(inside: list[Block], at: int) -> Block | None:
 
 def _header(text: str, inside: list[Block], at: int, size: int) -> str:
     """The header to repeat above a position in a table, and the first cell of the row if the
-    position is inside a row.
+    position is inside a row. A long cell is cut.
     """
     block = _block(inside, at)
     if not block or not block.header or block.first > at or 2 * len(block.header) > size:
         return ""
     row = text.rfind("\n", block.first - 1, at) + 1
     cell = FIRST_CELL.match(text, row, at)
-    if cell is None or 2 * (len(block.header) + len(cell[0]) + len(CUT)) > size:
+    room = size // 2 - len(block.header) - len(CUT)
+    if cell is None or room < SHORTEST_CELL:
         return block.header
-    return f"{block.header}{cell[0]}{CUT}"
+    first = cell[0]
+    if len(first) > room:
+        first = f"{text[row : cut(text, row, row, row + room - 3)]}… |"
+    return f"{block.header}{first}{CUT}"
 
 
 def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]) -> int:
@@ -341,11 +352,15 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]
 
 
 def _line_ends(text: str, at: int, end: int) -> bool | None:
-    """Whether the line that ends here ends a sentence or an item; None if unsure."""
+    """Whether the line that ends here ends a sentence or an item; None if unsure, and above the
+    options of a question, which stay with it if they fit.
+    """
     if text[max(end - 4, 0) : end].rstrip("*_").endswith((":", "：")):
         return None
     next_line = NEXT_LINE.match(text, at + 1)
     assert next_line  # the pattern matches anywhere
+    if next_line["option"]:
+        return None
     if next_line["begins"] or text.endswith(("```", "~~~"), 0, end) or ends_sentence(text, end):
         return True
     letter = next_line["letter"]

@@ -100,6 +100,41 @@ def test_items_of_a_list_stay_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        "{}) {}",
+        "{}. {}",
+        "- {}) {}",
+        "   - [ ] {}. {}",
+        "({}) {}",
+        "**{}.** {}",
+        "{}) {}\n",
+        "> {}) {}",
+    ],
+)
+@pytest.mark.parametrize("letters", ["ABCD", "abcd"])
+def test_options_of_a_question_stay_with_it(option: str, letters: str) -> None:
+    answers = [
+        "Tin, which is soft and cheap",
+        "Iron, which is hard",
+        "Gold",
+        "Copper, which is red",
+    ]
+    options = "\n".join(map(option.format, letters, answers))
+    mark = "> " if option.startswith(">") else ""
+    text = f"{'Some text fills the passage. ' * 8}\n\n{mark}12. Which metal melts first?\n{options}\n\nTin."
+    (quiz,) = (chunk.text for chunk in chunk_text(text, 300, 0) if "Which metal" in chunk.text)
+    assert all(answer in quiz for answer in answers)
+
+
+def test_options_that_do_not_fit_are_cut_between_two() -> None:
+    options = "".join(f"{letter}) {'word ' * 12}end\n" for letter in "ABCDEFGH")
+    chunks = chunk_text(f"1. Which of these?\n{options}", 200, 0)
+    assert len(chunks) == 3
+    assert all(chunk.text.endswith("end") for chunk in chunks)
+
+
 def test_quote_is_cut_at_its_sentences() -> None:
     assert texts_of("> One sentence\n> goes on. Two.\n>\n> Three of them.", 35) == [
         "> One sentence\n> goes on. Two.",
@@ -157,6 +192,21 @@ def test_later_rows_begin_with_the_header_which_is_not_on_their_lines() -> None:
         assert len(chunk.text) <= 90
         shown += own.count("| host")
     assert shown == 6
+
+
+@pytest.mark.parametrize(
+    "cell", ["Copper", "A name that goes on for more than a hundred characters " * 3]
+)
+def test_later_parts_of_a_row_begin_with_its_first_cell(cell: str) -> None:
+    row = f"| {cell} | {'a sentence about the metal. ' * 30}| 2020 |"
+    chunks = chunk_text(
+        f"| Metal | Text | Year |\n|---|---|---|\n| Tin | x | 1 |\n{row}\n", 300, 50
+    )
+    parts = [chunk.text.split("\n")[2] for chunk in chunks if chunk.start_line == 4]
+    assert len(parts) > 3
+    assert all(part.startswith(f"| {cell[:40]}"[:60]) for part in parts)
+    assert all(" … " in part for part in parts[1:])
+    assert all(len(chunk.text) <= 300 for chunk in chunks)
 
 
 def test_text_after_a_table_has_no_header() -> None:
