@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .headings import LONGEST_HEADING, Heading, headings
 from .noise import CLOSING_TAGS, readable
-from .passages import Block, Part, blocks, cut, next_text, passages
+from .passages import Block, Part, blocks, clipped, next_text, passages
 from .terms import SEPARATOR
 
 
@@ -49,6 +49,7 @@ class Chunk:
     header: str = ""  # of a table, repeated in `text` above later rows, but not in their lines
     date: str | None = None  # YYYY-MM-DD, if the passage has another day than the document
     role: str | None = None  # who speaks in it, see roles.py; None: not a conversation
+    items: str = ""  # the first lines of the list items in which it begins: "Garage > Shelf one"
 
 
 class Section(NamedTuple):
@@ -103,7 +104,16 @@ def chunks_of(
             if CLOSING_TAGS.fullmatch(content):
                 continue
             chunks.append(
-                Chunk(content, part.heading, len(chunks), part.path, line, end_line, passage.header)
+                Chunk(
+                    content,
+                    part.heading,
+                    len(chunks),
+                    part.path,
+                    line,
+                    end_line,
+                    passage.header,
+                    items=passage.items,
+                )
             )
     return chunks
 
@@ -154,7 +164,7 @@ def _sections(text: str, start: int, found: Iterable[Heading]) -> Iterator[Secti
         yield section._replace(end=heading.start)
         is_too_long = heading.end - heading.start > LONGEST_HEADING
         body = heading.start if is_too_long else heading.end
-        title = _clipped(heading.title, LONGEST_PATH)
+        title = clipped(heading.title, LONGEST_PATH)
         section = Section(heading.level, title, heading.start, body, len(text))
     yield section
 
@@ -181,16 +191,10 @@ def _heading_path(above: list[Section], title: str) -> str:
     for heading in reversed(headings[:-1]):
         room = LONGEST_PATH - len(path) - len(SEPARATOR)
         if room > 0:
-            path = _clipped(heading, room) + SEPARATOR + path
+            path = clipped(heading, room) + SEPARATOR + path
         if len(heading) > room:
             break
     return path
-
-
-def _clipped(text: str, room: int) -> str:
-    if len(text) <= room:
-        return text
-    return text[: cut(text, 0, 0, room - 1)] + "…"
 
 
 MARKDOWN = Syntax(readable, headings, blocks)

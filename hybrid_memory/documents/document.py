@@ -80,7 +80,7 @@ def assemble(
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
     _date_by_headings(rows, date)
     row = document_row(document, date, chunking, len(rows))
-    written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
+    written = ((chunk["heading_path"], chunk["content"], chunk["items"]) for chunk in rows)
     names = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
     index = terms(document.doc_id, document.collection, row["metadata"], written, names)
     return Prepared(row, rows, texts_of(rows), list(index), links)
@@ -100,7 +100,9 @@ def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
     """The texts to embed for these chunk rows, by content hash."""
     return {
-        chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"])
+        chunk["content_hash"]: embedded_text(
+            chunk["heading_path"], chunk["content"], chunk["items"]
+        )
         for chunk in chunks
     }
 
@@ -126,19 +128,21 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
         "heading": chunk.heading,
         "heading_path": chunk.heading_path,
         "content": chunk.text,
+        "items": chunk.items,
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
-        "content_hash": digest(embedded_text(chunk.heading_path, chunk.text).encode()),
+        "content_hash": digest(embedded_text(chunk.heading_path, chunk.text, chunk.items).encode()),
         "date": chunk.date,
         "role": chunk.role,
     }
 
 
-def embedded_text(heading_path: str, content: str) -> str:
+def embedded_text(heading_path: str, content: str, items: str = "") -> str:
     """The text that the model gets for a chunk: link texts without brackets, after the heading
-    path, because the chunk alone may not name its subject.
+    path and the list items around it, because the chunk alone may not name its subject.
     """
-    return plain(f"{heading_path}\n\n{content}" if heading_path else content)
+    above = SEPARATOR.join(filter(None, (heading_path, items)))
+    return plain(f"{above}\n\n{content}" if above else content)
 
 
 def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:

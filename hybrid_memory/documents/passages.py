@@ -3,7 +3,8 @@ or a block if one fits.
 
 The characters around a place decide whether a sentence ends there: 'z.B. Dr. Smith of the U.S. paid
 3.5 for v1.2.3.' is one sentence. Code and tables are found first, because neither has sentences,
-and because the later rows of a table need its header.
+and because the later rows of a table need its header. The later items of a nested list need the
+items around them.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from ..text.characters import UNSPACED, begins_grapheme
 from .headings import DELIMITERS_OF_TABLE
+from .terms import SEPARATOR
 
 CLOSING = "\"'”’»)]}*_`"
 ENDS = ".!?…؟۔।"
@@ -186,6 +188,7 @@ class Passage(NamedTuple):
     start: int
     end: int
     header: str  # of the table in which the passage begins, or ""
+    items: str = ""  # the first lines of the list items in which it begins: "Garage > Shelf one"
 
 
 def passages(
@@ -212,6 +215,7 @@ def passages(
     if part.tail < part.end:
         # The passage before the headings at the end must leave some text to go with them.
         text_end = _without_space(text, part.start, part.tail) - 1
+    items = _Items(text, part.body, inside)
     start = part.start
     new = part.body  # where the text begins that no passage has yet
     while True:
@@ -219,7 +223,7 @@ def passages(
         limit = start + size - len(header)
         if part_end <= limit:
             if start < part_end:
-                yield Passage(start, part_end, header)
+                yield Passage(start, part_end, header, items.around(start))
             return
         end = _natural_end(text, new, min(limit, text_end), size, inside)
         has_overlap = part.start < start < new
@@ -230,7 +234,7 @@ def passages(
         if end == start:  # the indentation leaves no room
             start = new = _first_character(text, start, part_end)
             continue
-        yield Passage(start, end, header)
+        yield Passage(start, end, header, items.around(start))
         next_new = _next_new(text, end, part_end, size, inside)
         if next_new is None:
             return
@@ -309,6 +313,79 @@ def _header(text: str, inside: list[Block], at: int, size: int) -> str:
     return f"{block.header}{first}{CUT}"
 
 
+ITEM_OR_END = re.compile(
+    r"\n(?:(?P<indent>[ \t>]*+)(?:[-+*]|\d{1,9}[.)])[ \t]++(?P<first>\S[^\n]*+)"
+    r"|[ \t]*+(?=\n(?!(?:[-+*]|\d{1,9}[.)])[ \t])\S))"  # an empty line before text ends a list
+)
+INDENT = re.compile(r"[ \t>]*+")
+LONGEST_ITEM = 100  # characters of an item's first line
+LONGEST_ITEMS = 200
+
+
+class _Items:
+    """The list items of a text from `start` on. Positions are given in ascending order, so that it is
+    read once.
+    """
+
+    def __init__(self, text: str, start: int, inside: list[Block]) -> None:
+        self._text = text
+        self._inside = inside
+        self._found = ITEM_OR_END.finditer(text, text.rfind("\n", 0, start))
+        self._next = next(self._found, None)
+        self._open: list[tuple[int, str]] = []  # indentation and first line
+
+    def around(self, at: int) -> str:
+        """The first lines of the items that begin before a position and go on after it."""
+        line_break = self._text.rfind("\n", 0, at)
+        block = _block(self._inside, at)
+        if block and not block.header:
+            line_break = block.start - 1
+        while self._next and self._next.start() < line_break:
+            self._take(self._next)
+            self._next = next(self._found, None)
+        own = self._next
+        if own and own["first"] and own.start() == line_break and at >= own.start("first"):
+            return _titles([*self._above(_width(self._text, own.start("indent"))), own["first"]])
+        return _titles(self._above(_width(self._text, line_break + 1)))
+
+    def _above(self, indent: int) -> list[str]:
+        return [first for column, first in self._open if column < indent]
+
+    def _take(self, line: re.Match[str]) -> None:
+        block = _block(self._inside, line.start() + 1)
+        if block and not block.header and block.start <= line.start():
+            return  # in code
+        if not line["first"]:
+            self._open = []
+            return
+        indent = _width(self._text, line.start("indent"))
+        while self._open and self._open[-1][0] >= indent:
+            self._open.pop()
+        self._open.append((indent, line["first"]))
+
+
+def _width(text: str, line: int) -> int:
+    """The number of columns before the text of a line."""
+    indent = INDENT.match(text, line)
+    assert indent  # the pattern matches anywhere
+    return len(indent[0].expandtabs(4))
+
+
+def _titles(first_lines: list[str]) -> str:
+    """Join the first lines of items. If they are too long, the innermost are kept."""
+    joined = ""
+    for line in reversed(first_lines):
+        title = clipped(line.strip(), LONGEST_ITEM)
+        room = LONGEST_ITEMS - len(joined) - len(SEPARATOR)
+        if not joined:
+            joined = title
+        elif len(title) <= room:
+            joined = f"{title}{SEPARATOR}{joined}"
+        else:
+            break
+    return joined
+
+
 def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]) -> int:
     """The last good end in text[new:limit], or 0. Code that fits into a passage is not cut."""
     block = _block(inside, limit)
@@ -385,6 +462,13 @@ def cut(text: str, origin: int, new: int, limit: int) -> int:
         if clause_end > middle:
             return clause_end
     return _without_space(text, origin, _word_end(text, start, origin, limit))
+
+
+def clipped(text: str, room: int) -> str:
+    """The beginning of a text, with `…` in place of the rest if it is longer than `room`."""
+    if len(text) <= room:
+        return text
+    return text[: cut(text, 0, 0, room - 1)] + "…"
 
 
 def _word_end(text: str, start: int, origin: int, limit: int) -> int:

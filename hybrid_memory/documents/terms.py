@@ -29,10 +29,10 @@ def terms(
     doc_id: str,
     collection: str | None,
     metadata: str,
-    chunks: Iterable[tuple[str, str]],
+    chunks: Iterable[tuple[str, str, str]],
     called: Iterable[str] | None,
 ) -> Iterator[Terms]:
-    """Yield the terms of chunks, given as heading path and text.
+    """Yield the terms of chunks, given as heading path, text, and the list items around it.
 
     `metadata` is JSON. `called` are titles and aliases; None if the first chunk is not the
     document's first, which alone gets the terms of names and metadata.
@@ -41,13 +41,20 @@ def terms(
     path_words = analyzer.indexed(analyzer.stem(path))
     heading = ""  # the tokens of `indexed_path`; several chunks often share a path
     indexed_path = ""
+    around = ""  # the tokens of `indexed_items`, likewise
+    indexed_items = ""
     is_first = called is not None
-    for heading_path, content in chunks:
+    for heading_path, content, items in chunks:
         if heading_path != indexed_path:
             heading = analyzer.indexed(plain(heading_path))
             indexed_path = heading_path
         words, identifiers = analyzer.tokens_with_identifiers(plain(content))
         context = [identifiers, *map(analyzer.indexed, targets(content))]
+        if items:
+            if items != indexed_items:
+                around = analyzer.indexed(plain(items))
+                indexed_items = items
+            context.append(around)
         if is_first:
             context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called or ())})
             context += map(analyzer.indexed, texts_in(json.loads(metadata)))

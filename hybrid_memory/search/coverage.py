@@ -162,7 +162,7 @@ def _besides(chunk: Candidate) -> list[str]:
     """What is indexed with a chunk besides its text."""
     path = analyzer.stem(chunk.doc_id.removeprefix(f"{chunk.collection}/"))
     metadata = texts_in(json.loads(chunk.metadata)) if chunk.metadata else []
-    return [chunk.heading_path, path, *metadata]
+    return [chunk.heading_path, chunk.items, path, *metadata]
 
 
 class _Pieces:

@@ -83,6 +83,7 @@ class Candidate(NamedTuple):
     collection: str | None
     metadata: str | None  # JSON, of the first chunk of a document with metadata
     role: str | None  # who speaks in it, see documents/roles.py
+    items: str = ""  # the first lines of the list items in which it begins
 
 
 class ChunkRow(NamedTuple):

@@ -79,6 +79,7 @@ def test_chunk_is_a_dataclass_that_needs_only_text_heading_and_index() -> None:
         "header": "",
         "date": None,
         "role": None,
+        "items": "",
     }
     with pytest.raises(dataclasses.FrozenInstanceError):
         chunk.text = "c"  # type: ignore[misc]
@@ -97,7 +98,7 @@ def test_single_line_is_one_chunk():
 
 def test_fields_come_in_the_documented_order():
     places = ("heading_path", "start_line", "end_line")
-    names = ("text", "heading", "index", *places, "header", "date", "role")
+    names = ("text", "heading", "index", *places, "header", "date", "role", "items")
     assert tuple(field.name for field in dataclasses.fields(Chunk)) == names
 
 
@@ -537,7 +538,7 @@ def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size)
 
     sections = chunker._sections(text, start, chunker.MARKDOWN.headings(text, start))
     for part in chunker._parts(text, sections, size[0], ""):
-        for begin, end, _ in passages(text, part, *size):
+        for begin, end, *_ in passages(text, part, *size):
             assert before < begin < end
             assert covered - begin <= size[1]
             assert says_nothing(text[covered:begin])

@@ -281,6 +281,8 @@ PATTERNS = {
     "org.ELSEWHERE": "match",
     "org.ID": "finditer",
     "PROPERTY": "finditer",
+    "ITEM_OR_END": "finditer",
+    "INDENT": "match",
     "TECHNICAL": "fullmatch",
     "NOISE": "finditer",
     "BULLET": "finditer",

@@ -209,6 +209,48 @@ def test_later_parts_of_a_row_begin_with_its_first_cell(cell: str) -> None:
     assert all(len(chunk.text) <= 300 for chunk in chunks)
 
 
+def items_around(text: str, of: str) -> str:
+    """The items around the chunk that begins with `of`."""
+    chunks = chunk_text(text.replace("FILL", "some more words " * 14), 240, 0)
+    (items,) = (chunk.items for chunk in chunks if chunk.text.lstrip(" \t->").startswith(of))
+    return items
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("- Garage\n  - FILL\n  - hammer FILL", "Garage"),
+        ("1. Garage\n   - FILL\n   - hammer FILL", "Garage"),
+        ("* Garage\n\t+ Shelf\n\t\t- FILL\n\t\t- hammer FILL", "Garage > Shelf"),
+        ("- Garage\n  - Shelf\n    - FILL\n  - hammer FILL", "Garage"),
+        ("- Garage\n  - FILL\n- hammer FILL", ""),
+        ("- Garage\n  - FILL\n\nhammer FILL", ""),
+        ("- Garage\n\nBetween.\n\n    - FILL\n    - hammer FILL", ""),
+        ("- Garage\n\n  FILL\n\n  hammer FILL", "Garage"),
+        ("> - Garage\n>   - FILL\n>   - hammer FILL", "Garage"),
+        ("- Garage\n  ```\n  - echo FILL\n  ```\n  - FILL\n  - hammer FILL", "Garage"),
+        ("- Garage FILL\n  - FILL\n  - hammer FILL", "Garage some more"),
+        ("# Garage\n- FILL\n# Shed\n\n  - FILL\n  - hammer FILL", ""),
+    ],
+)
+def test_passage_inside_a_list_has_the_items_around_it(text: str, items: str) -> None:
+    found = items_around(text, "hammer")
+    assert found.startswith(items)
+    assert bool(found) == bool(items)
+
+
+def test_items_around_a_passage_are_short_and_the_innermost_are_kept() -> None:
+    deep = "".join(f"{'  ' * depth}- item {depth} {'word ' * 40}\n" for depth in range(9))
+    items = chunk_text(deep, 240, 0)[-1].items
+    assert len(items) <= 200
+    assert "item 0" not in items
+
+
+def test_rest_of_a_long_item_has_its_beginning() -> None:
+    text = f"- Garage\n  - **Hammer.** {'A sentence about it. ' * 40}"
+    assert {chunk.items[:21] for chunk in chunk_text(text, 240, 0)[2:]} == {"Garage > **Hammer.** "}
+
+
 def test_text_after_a_table_has_no_header() -> None:
     text = "| a | b |\n|---|---|\n| 1 | 2 |\n\nSome text after the table. And more of it."
     assert [chunk.header for chunk in chunk_text(text, 45, 0)] == ["", ""]

@@ -373,3 +373,14 @@ def test_a_store_that_is_opened_to_be_read_is_not_written(
         with pytest.raises(StoreError):
             reader.store("b", "dog")
     assert store.stats()["doc_count"] == 1
+
+
+def test_a_passage_inside_a_list_is_found_by_the_item_around_it(store: HybridStore) -> None:
+    outline = f"- Garage\n  - box {'and more ' * 45}\n  - the hammer {'and so on ' * 20}"
+    store.store("tools", outline, {"kind": "a"})
+    [hit] = [hit for hit in store.search("garage hammer") if hit["start_line"] == 3]
+    assert "Garage" not in hit["text"]
+    assert hit["end_line"] == 3
+    store.store("tools", outline.replace("Garage", "Attic"))
+    assert not [hit for hit in store.search("garage", mode="keyword") if hit["start_line"] == 3]
+    assert store.search("attic hammer", mode="keyword")[0]["start_line"] == 3

@@ -274,6 +274,7 @@ def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None)
 
 # Version -> what makes its tables of those of the next version
 TO_OLDER = {
+    3: "alter table chunks drop column items",
     2: "drop index chunks_by_role; alter table chunks drop column role",
     1: "alter table folders drop column workspace",
 }
@@ -294,6 +295,20 @@ TRANSCRIPT = [
     ("user", "and the gull?"),
     ("assistant", "the gull eats fish."),
 ]
+
+
+def test_a_database_of_the_third_version_gets_the_items_around_its_chunks(
+    db_path: str, tmp_path: Path
+) -> None:
+    note = tmp_path / "a.md"
+    note.write_text("gpu")
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        Ingest(store).run([str(note)])
+    make_older(db_path, 3)
+    note.write_text(f"- Garage\n  - box {'and more ' * 45}\n  - hammer {'and so on ' * 20}")
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        Ingest(store).run([str(note)])
+        assert [hit["start_line"] for hit in store.search("hammer garage")] == [3, 1]
 
 
 def test_a_database_of_the_second_version_gets_the_roles_of_its_transcripts(

@@ -90,7 +90,7 @@ class Scene:
             ] == []
             store.search("gpu server")
             rows = store.storage.connection.execute(
-                "select heading_path, content from chunks where embedding is not null"
+                "select heading_path, content, items from chunks where embedding is not null"
             )
             return [embedded_text(*row) for row in rows]
 

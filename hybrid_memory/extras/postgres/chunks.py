@@ -12,7 +12,8 @@ from .connection import Connection, from_column, here, text
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{}' then d.metadata end, c.role
+       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{}' then d.metadata end, c.role,
+       c.items
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id

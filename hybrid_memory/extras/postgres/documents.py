@@ -8,6 +8,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
@@ -121,8 +122,8 @@ class GrowingDocument:
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         for some in self._spooled(batch):
             yield {
-                chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"])
-                for chunk in some
+                chunk["content_hash"]: embedded_text(*of_chunk)
+                for chunk, of_chunk in zip(some, texts_in(some), strict=True)
             }
 
     def write(self, row: Mapping[str, Any]) -> int | None:
@@ -199,16 +200,17 @@ insert into extracts (document, space, pages, content) values (%(number)s, %(spa
 """
 DROP_EXTRACTS = "delete from extracts where space = %(space)s and document = any(%(numbers)s)"
 PUT_CHUNKS = """
-insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line,
-                    content_hash, date, role, embedding, truncated)
+insert into chunks (id, space, document, chunk_id, heading, heading_path, content, items, start_line,
+                    end_line, content_hash, date, role, embedding, truncated)
 select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
-       row.content, row.start_line, row.end_line, row.content_hash, row.date, row.role, row.embedding,
-       row.truncated::boolean
+       row.content, row.items, row.start_line, row.end_line, row.content_hash, row.date, row.role,
+       row.embedding, row.truncated::boolean
 from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
-              %(content)s::text[], %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[],
-              %(date)s::text[], %(role)s::text[], %(embeddings)s::vector[], %(truncated)s::int[])
-       with ordinality row (document, chunk_id, heading, heading_path, content, start_line, end_line,
-                            content_hash, date, role, embedding, truncated, place)
+              %(content)s::text[], %(items)s::text[], %(start_line)s::int[], %(end_line)s::int[],
+              %(content_hash)s::bytea[], %(date)s::text[], %(role)s::text[], %(embeddings)s::vector[],
+              %(truncated)s::int[])
+       with ordinality row (document, chunk_id, heading, heading_path, content, items, start_line,
+                            end_line, content_hash, date, role, embedding, truncated, place)
 """
 # Writers to other spaces take ids, too; the lock keeps the ids of a document together.
 TAKE_IDS = """
@@ -220,6 +222,7 @@ COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
     "heading": texts,
     "heading_path": texts,
     "content": texts,
+    "items": texts,
     "start_line": integers,
     "end_line": integers,
     "content_hash": byteas,
@@ -231,12 +234,13 @@ COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
 # again.
 CHUNKS_BEFORE = """
 select c.document, c.id, c.content_hash, c.embedding is not null as embedded, not c.unembeddable as may_stay,
-       c.chunk_id, c.heading, c.heading_path, c.start_line, c.end_line, c.date, c.role, w.written[1:3]
+       c.chunk_id, c.heading, c.heading_path, c.items, c.start_line, c.end_line, c.date, c.role,
+       w.written[1:3]
 from   chunks c left join words w on w.space = c.space and w.chunk = c.id
 where  c.space = %(space)s and c.document = any(%(numbers)s)
 order by c.document, c.id
 """
-STAYING = ("chunk_id", "heading", "heading_path", "start_line", "end_line", "date", "role")
+STAYING = ("chunk_id", "heading", "heading_path", "items", "start_line", "end_line", "date", "role")
 CHUNKS_OF = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
@@ -278,8 +282,8 @@ from   documents d left join extracts e on e.space = d.space and e.document = d.
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
 WHOLE_CHUNKS = """
-select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
-       date, role, embedding::real[] as embedding, truncated
+select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line,
+       content_hash, date, role, embedding::real[] as embedding, truncated
 from   chunks where document = %(number)s order by id
 """
 
@@ -505,6 +509,7 @@ class StoredChunk(NamedTuple):
     chunk_id: str
     heading: str
     heading_path: str
+    items: str
     start_line: int
     end_line: int
     date: str | None
@@ -548,9 +553,9 @@ def _cleaned(value: Any) -> Any:
     return value
 
 
-def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """(heading path, text) of each chunk."""
-    return ((chunk["heading_path"], chunk["content"]) for chunk in chunks)
+def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """(heading path, text, list items around it) of each chunk."""
+    return map(itemgetter("heading_path", "content", "items"), chunks)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ space = %(space)s and not exists (
     and    s.content_hash = c.content_hash)
 """
 LACKING = f"""
-select id, content_hash, heading_path, content from chunks c where id < %(before)s
+select id, content_hash, heading_path, content, items from chunks c where id < %(before)s
 and    {LACKS} order by id desc limit %(batch)s
 """
 COUNT_LACKING = f"select count(*) from chunks c where {LACKS}"
@@ -160,8 +160,8 @@ class SpareEmbeddings:
             LACKING, self._parameters(identity, before=before, batch=None if batch < 0 else batch)
         )
         return [
-            Pending(id, bytes(content_hash), embedded_text(path, content))
-            for id, content_hash, path, content in rows
+            Pending(id, bytes(content_hash), embedded_text(path, content, items))
+            for id, content_hash, path, content, items in rows
         ]
 
     def count_lacking(self, identity: Identity) -> int:
@@ -189,7 +189,7 @@ select distinct on (content_hash) content_hash, embedding::real[], truncated
 from   chunks where space = %(space)s and content_hash = any(%(hashes)s) and embedding is not null
 """
 PENDING = """
-select id, content_hash, heading_path, content
+select id, content_hash, heading_path, content, items
 from   chunks
 where  space = %(space)s and embedding is null and (%(tried)s or not unembeddable) and id < %(before)s
 order  by id desc
@@ -257,8 +257,8 @@ class Embeddings:
             PENDING, {"space": self._space, "before": before, "batch": batch, "tried": tried}
         )
         return [
-            Pending(id, bytes(content_hash), embedded_text(path, content))
-            for id, content_hash, path, content in rows
+            Pending(id, bytes(content_hash), embedded_text(path, content, items))
+            for id, content_hash, path, content, items in rows
         ]
 
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:

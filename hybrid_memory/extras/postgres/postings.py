@@ -265,7 +265,7 @@ update spaces set chunks = 0, tokens = 0, dead = 0, unmerged = 0, slice = 0 wher
 """
 IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
 CHUNKS = """
-select   c.document, c.id, c.heading_path, c.content, d.doc_id, d.collection, d.metadata,
+select   c.document, c.id, c.heading_path, c.content, c.items, d.doc_id, d.collection, d.metadata,
          not exists (select from chunks f where f.space = c.space and f.document = c.document and f.id < c.id)
 from     chunks c join documents d on d.space = c.space and d.number = c.document
 where    c.space = %(space)s and c.id = any(%(ids)s)
@@ -316,7 +316,7 @@ class Postings:
                 doc_id,
                 collection,
                 metadata,
-                ((path, content) for _, _, path, content, *_ in rows),
+                (row[2:5] for row in rows),
                 names,
             )
             self.add((row[1], of_chunk, row[3]) for row, of_chunk in zip(rows, found, strict=True))

@@ -13,7 +13,7 @@ from psycopg import errors
 from ...errors import MissingStoreError, StoreError, WayOut
 from .connection import LOCK, Connection
 
-VERSION = 3
+VERSION = 4
 
 
 def add_workspaces(conn: Connection) -> None:
@@ -43,8 +43,13 @@ def add_roles(conn: Connection) -> None:
     conn.execute(ROLES_OF_TRANSCRIPTS)
 
 
+def add_items(conn: Connection) -> None:
+    """Files are read again, because their chunks were cut by an older version."""
+    conn.execute("alter table chunks add column items text not null default ''")
+
+
 # Version -> the step that upgrades its tables to the next version
-STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces, 2: add_roles}
+STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces, 2: add_roles, 3: add_items}
 
 OLDEST = 150_000  # server_version_num
 OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans
@@ -114,6 +119,7 @@ create table chunks (
     heading      text not null,
     heading_path text not null,
     content      text not null,
+    items        text not null default '', -- the first lines of the list items in which it begins
     content_hash bytea not null,           -- of the text that is embedded
     embedding    vector,                   -- unit length
     primary key (space, id),

@@ -15,7 +15,7 @@ from .schema import END_OF_CHUNK_ID, path_from_column
 
 CANDIDATES = f"""
 select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role
+       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role, c.items
 from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?))
 """
@@ -143,7 +143,7 @@ class Chunks:
 # of the analyzer, the index has to be rebuilt.
 
 ROWS = """
-select   c.id, c.doc_id, c.heading_path, c.content, d.collection, d.metadata,
+select   c.id, c.doc_id, c.heading_path, c.content, c.items, d.collection, d.metadata,
          not exists (select 1 from chunks where doc_id = c.doc_id and id < c.id)
 from     chunks c join documents d using (doc_id)
 where    {}
@@ -173,9 +173,9 @@ def _terms_of_rows(
 ) -> Iterator[tuple[int, Terms]]:
     for doc_id, group in groupby(rows, itemgetter(1)):
         chunks = list(group)
-        _, _, _, _, collection, metadata, is_first = chunks[0]
+        *_, collection, metadata, is_first = chunks[0]
         names = titles_and_aliases(conn, doc_id) if is_first else None
-        texts = ((heading_path, content) for _, _, heading_path, content, *_ in chunks)
+        texts = (chunk[2:5] for chunk in chunks)
         for (id, *_), of_chunk in zip(
             chunks, terms(doc_id, collection, metadata, texts, names), strict=True
         ):

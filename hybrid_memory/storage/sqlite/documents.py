@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from ...documents.document import Prepared, embedded_text
@@ -151,11 +152,11 @@ values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collecti
 
 PUT_CHUNK = """
 insert into chunks (
-    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, role, indexed,
-    slot, embedding, truncated
+    doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line, content_hash, date, role,
+    indexed, slot, embedding, truncated
 )
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash,
-        :date, :role, :indexed, :slot, :embedding, :truncated)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :items, :start_line, :end_line,
+        :content_hash, :date, :role, :indexed, :slot, :embedding, :truncated)
 """
 
 NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
@@ -186,8 +187,8 @@ from   documents d left join extracts e using (doc_id)
 where  d.doc_id = ?
 """
 WHOLE_CHUNKS = """
-select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, role,
-       embedding, truncated
+select doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line, content_hash, date,
+       role, embedding, truncated
 from   chunks where doc_id = ? order by id
 """
 
@@ -210,16 +211,16 @@ where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
 """
 CREATE_SPOOL = """
 create temp table spool (
-    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, role
+    doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line, content_hash, date, role
 )
 """
 DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
 insert into temp.spool
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :date,
-        :role)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :items, :start_line, :end_line,
+        :content_hash, :date, :role)
 """
-SPOOLED = "select content_hash, heading_path, content from temp.spool order by rowid"
+SPOOLED = "select content_hash, heading_path, content, items from temp.spool order by rowid"
 SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
 
@@ -297,7 +298,7 @@ class Documents:
         terms_of_chunks: Iterable[Terms] | None = prepared.terms
         if terms_of_chunks is None:
             row = prepared.row
-            written = ((chunk["heading_path"], chunk["content"]) for chunk in prepared.chunks)
+            written = map(itemgetter("heading_path", "content", "items"), prepared.chunks)
             names = titles_and_aliases(self._conn, doc_id)
             terms_of_chunks = terms(doc_id, row["collection"], row["metadata"], written, names)
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
@@ -367,8 +368,8 @@ class GrowingDocument:
         rows = self._conn.execute(SPOOLED)
         while spooled := rows.fetchmany(batch):
             yield {
-                content_hash: embedded_text(path, content)
-                for content_hash, path, content in spooled
+                content_hash: embedded_text(path, content, items)
+                for content_hash, path, content, items in spooled
             }
 
     def write(self, row: Mapping[str, Any]) -> int | None:
@@ -397,7 +398,7 @@ class GrowingDocument:
 
     def _put_spooled(self, row: Mapping[str, Any]) -> None:
         names = None if self._last else titles_and_aliases(self._conn, self._doc_id)
-        written = ((path, content) for _, path, content in self._conn.execute(SPOOLED))
+        written = (row[1:] for row in self._conn.execute(SPOOLED))
         terms_of_chunks = terms(self._doc_id, row["collection"], row["metadata"], written, names)
         spooled = self._conn.execute(SPOOLED_ROWS)
         columns = [column[0] for column in spooled.description]

@@ -61,7 +61,7 @@ SET_NEXT = "insert or replace into meta (key, value) values ('next_embeddings', 
 FORGET_NEXT = "delete from meta where key = 'next_embeddings'"
 HAS = "exists (select 1 from spare_embeddings s where s.model = :model and s.content_hash = c.content_hash)"
 LACKING = f"""
-select id, content_hash, heading_path, content from chunks c where id < :before and not {HAS}
+select id, content_hash, heading_path, content, items from chunks c where id < :before and not {HAS}
 order by id desc limit :batch
 """
 COUNT_LACKING = f"select count(*) from chunks c where not {HAS}"
@@ -77,8 +77,8 @@ set    slot = null,
 """
 
 
-def _as_pending(rows: "Iterable[tuple[int, bytes, str, str]]") -> "list[Pending]":
-    """Convert rows of id, content hash, heading path and content to chunks with the text to
+def _as_pending(rows: "Iterable[tuple[int, bytes, str, str, str]]") -> "list[Pending]":
+    """Convert rows of id, content hash, heading path, content and items to chunks with the text to
     embed.
     """
     # Imported here because no search needs it.
@@ -86,8 +86,8 @@ def _as_pending(rows: "Iterable[tuple[int, bytes, str, str]]") -> "list[Pending]
     from ..source import Pending
 
     return [
-        Pending(id, content_hash, embedded_text(path, content))
-        for id, content_hash, path, content in rows
+        Pending(id, content_hash, embedded_text(path, content, items))
+        for id, content_hash, path, content, items in rows
     ]
 
 
@@ -183,7 +183,7 @@ SET_IDENTITY = "insert or replace into meta (key, value) values ('embeddings', ?
 KNOWN = "select embedding, truncated from chunks where content_hash = ? and embedding is not null limit 1"
 
 PENDING = """
-select id, content_hash, heading_path, content
+select id, content_hash, heading_path, content, items
 from   chunks
 where  embedding is null and unembeddable <= :tried and id < :before
 order  by id desc

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 3
+VERSION = 4
 # FTS5 has secure-delete; without it, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # distinguishes our files from other SQLite databases
@@ -38,6 +38,7 @@ create table chunks (
     heading      text not null,
     heading_path text not null,
     content      text not null,
+    items        text not null default '', -- the first lines of the list items in which it begins
     start_line   integer not null,
     end_line     integer not null,
     content_hash blob not null,       -- of the text that is embedded; the same text is embedded once
@@ -170,8 +171,9 @@ select id, doc_id, chunk_id, heading_path as heading, content, '' as context fro
 # FTS5 indexes the terms that documents/terms.py makes of each chunk; the rowid is chunks.id.
 #   heading: the words of its heading path, and of its document's path
 #   content: the words of its text, with runs of scripts without spaces cut into grams
-#   context: identifiers such as src/a.ts as one word each, targets of links; for the first chunk
-#     of a document also its names, titles, aliases, and the values of its metadata
+#   context: identifiers such as src/a.ts as one word each, targets of links, the words of the list
+#     items around it; for the first chunk of a document also its names, titles, aliases, and the
+#     values of its metadata
 # doc_id and chunk_id are not indexed; they are for users of the bare index.
 KEYWORD_INDEX = """
 create virtual table chunks_fts using fts5(
@@ -226,6 +228,12 @@ def add_roles(conn: sqlite3.Connection) -> None:
     conn.execute("alter table chunks add column role text")
     conn.execute("create index chunks_by_role on chunks (role, doc_id) where role is not null")
     conn.execute(ROLES_OF_TRANSCRIPTS)
+
+
+@step(3)
+def add_items(conn: sqlite3.Connection) -> None:
+    """Files are read again, because their chunks were cut by an older version."""
+    conn.execute("alter table chunks add column items text not null default ''")
 
 
 def upgrade(conn: sqlite3.Connection, version: int) -> None:

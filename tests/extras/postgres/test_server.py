@@ -127,7 +127,7 @@ def test_a_newer_schema_is_refused(postgres_path: str) -> None:
 
 def test_a_schema_of_the_first_version_gets_workspaces(postgres_path: str, tmp_path: Path) -> None:
     HybridStore(postgres_path, {"provider": "none"}).close()
-    sql(postgres_path, "alter table hybrid_memory.chunks drop column role")
+    sql(postgres_path, "alter table hybrid_memory.chunks drop column role, drop column items")
     sql(postgres_path, "alter table hybrid_memory.folders drop column workspace")
     sql(postgres_path, "update hybrid_memory.version set number = 1")
     with HybridStore(postgres_path, {"provider": "none"}) as store:
@@ -153,7 +153,7 @@ def test_a_schema_of_the_second_version_gets_the_roles_of_its_transcripts(
         Ingest(store).run([str(tmp_path / "talk.jsonl")])
     before = sql(postgres_path, roles)
     assert {role for _, role in before} == {"user", "assistant", "both"}
-    sql(postgres_path, "alter table hybrid_memory.chunks drop column role")
+    sql(postgres_path, "alter table hybrid_memory.chunks drop column role, drop column items")
     sql(postgres_path, "update hybrid_memory.version set number = 2")
     HybridStore(postgres_path, {"provider": "none"}).close()
     assert sql(postgres_path, roles) == before
