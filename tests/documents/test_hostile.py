@@ -281,6 +281,8 @@ PATTERNS = {
     "org.ELSEWHERE": "match",
     "org.ID": "finditer",
     "PROPERTY": "finditer",
+    "BLOCK_REFERENCE": "finditer",
+    "MACRO": "finditer",
     "ITEM_OR_END": "finditer",
     "INDENT": "match",
     "TECHNICAL": "fullmatch",

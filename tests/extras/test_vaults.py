@@ -10,7 +10,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
-from hybrid_memory.extras.formats.logseq import day_of, properties, written
+from hybrid_memory.extras.formats.logseq import day_of, properties, readable, written
 from hybrid_memory.sync.ingest import Ingest
 
 Notes = Callable[[dict[str, str]], Path]
@@ -67,6 +67,29 @@ def test_properties_are_metadata_and_not_text(graph: HybridStore) -> None:
     tags = {tag for tag, _ in graph.storage.links.tags()}
     assert {"craft", "old boats", "multi word", "simple"} <= tags
     assert properties("- a\n  author:: b\n  author:: c\n- alias:: d\n") == {"author": ["b", "c"]}
+
+
+UUID = "66012345-aaaa-bbbb-cccc-1234567890ab"
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (f"- (({UUID}))", ""),
+        (f"- ## (({UUID}))", ""),
+        (f"  (({UUID})) (({UUID}))", ""),
+        (f"- {{{{embed (({UUID}))}}}}", ""),
+        ("- {{query (and [[boats]] (task TODO))}}", ""),
+        ("- {{renderer :sheet, workbook@16}}", ""),
+        (f"- Note that (({UUID})), she said", "- Note that …, she said"),
+        (f"- See [the crane]((({UUID})))", "- See the crane"),
+        ("- {{cloze oil}}", "- {{cloze oil}}"),
+        ("- {{video https://a.example/b}}", "- {{video https://a.example/b}}"),
+        ("- f((x)) and a ((note))", "- f((x)) and a ((note))"),
+    ],
+)
+def test_references_to_blocks_and_queries_are_not_text(line: str, text: str) -> None:
+    assert readable(f"\n- before\n{line}\n- after", 0) == f"\n- before\n{text}\n- after"
 
 
 def test_backups_are_left_out(graph: HybridStore) -> None:

@@ -20,6 +20,7 @@ from ...documents.front_matter import MAX_METADATA
 from ...documents.headings import Heading
 from ...documents.links import DocumentLinks
 from ...documents.markdown import Markdown, MarkdownReading, Parsed
+from ...documents.noise import LEFT_OUT
 from ...documents.noise import readable as without_noise
 from ...documents.passages import FENCED
 from ...text.characters import text_of_bytes
@@ -36,9 +37,16 @@ TECHNICAL = re.compile(
     r"id|collapsed|heading|icon|public|filters?|template(?:-including-parent)?|file(?:-path)?|background-.*"
     r"|(?:created|updated)-at|(?:hl|ls|card|query|logseq|exclude)[-.].*"
 )
-# Drawers, clock lines and empty bullets
+# A reference to a block, which Logseq shows as the block's text: "((uuid))", "[words](((uuid)))"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+BLOCK_REFERENCE = re.compile(rf"\[([^\[\]\n]{{1,200}})\]\(\(\({_UUID}\)\)\)|\(\({_UUID}\)\)")
+MACRO = re.compile(
+    rf"{{{{(?:embed[ \t]+{LEFT_OUT}|(?:query|renderer)\b[^{{}}\n]{{0,1000}})[ \t]*}}}}"
+)
+# Drawers, clock lines, and bullets without words
 NOISE = re.compile(
-    r"\n[ \t]*+(?:[-*][ \t]*+|:(?:LOGBOOK|PROPERTIES|END):[ \t]*+|CLOCK:[^\n]*+)(?=\n|\Z)"
+    rf"\n[ \t]*+(?:(?:[-*](?:[ \t]++#{{1,6}})?)?[ \t]*+(?:{LEFT_OUT}[ \t.]*+)*"
+    r"|:(?:LOGBOOK|PROPERTIES|END):[ \t]*+|CLOCK:[^\n]*+)(?=\n|\Z)"
 )
 BULLET = re.compile(
     r"\n(?P<indent>[ \t]*+)(?:[-*][ \t]++(?:(?P<level>#{1,6})[ \t]++(?P<title>\S[^\n]*))?"
@@ -162,8 +170,15 @@ def properties(text: str) -> dict[str, Any]:
 
 
 def readable(text: str, start: int) -> str:
-    """Remove properties, drawers and empty bullets, and the noise of markdown."""
-    body = NOISE.sub("\n", PROPERTY.sub("\n", text[start:]))
+    """Remove properties, drawers, references to blocks, queries and empty bullets, and the noise of
+    markdown.
+    """
+    body = PROPERTY.sub("\n", text[start:])
+    if "((" in body:
+        body = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, body)
+    if "{{" in body:
+        body = MACRO.sub(LEFT_OUT, body)
+    body = NOISE.sub("\n", body)
     return without_noise(text[:start] + body, start)
 
 
