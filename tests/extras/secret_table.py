@@ -275,6 +275,22 @@ LANGUAGES = [
     "トークン: ⟦{A16}⟧",
 ]
 
+SENTENCES = [
+    "I changed the password of the printer to ⟦Ink!yPaws9⟧ yesterday.",
+    "log in as root with the password ⟦Blin4ik!⟧",
+    "Kennwort vom Router, geändert auf ⟦F3uerwehr⟧",
+    "El password de la cámara del garaje es ⟦Gato#4417⟧",
+    "La contraseña nueva (desde mayo): ⟦Oliva-9912⟧",
+    "hasło do wifi to ⟦Bigos_1986⟧",
+    "пароль от вайфая — ⟦Samovar_77⟧",
+    "账号 admin 密码 ⟦Mapo!d0ufu⟧",
+    "PW fürs Backup: ⟦Tr3ppe-auf⟧",
+    "API key for production: ⟦{A18}⟧",
+    "Login-Daten Strato: kunde4411 / ⟦Br3zel%Salz⟧",
+    'api.WithPassword("⟦swordfish⟧")',
+    'ansible_become_pass: "⟦Play4book⟧"',
+]
+
 STRUCTURES = [
     "| host | user | password |\n|---|---|---|\n| heron | ann | ⟦hunter22!⟧ |",
     "| Dienst | Kennwort |\n|:--|:--|\n| NAS | `⟦hunter22⟧` |",
@@ -335,6 +351,7 @@ FAMILIES = {
     "commands": COMMANDS,
     "more commands": MORE_COMMANDS,
     "other languages": LANGUAGES,
+    "sentences": SENTENCES,
     "tables and other structures": STRUCTURES,
     "tokens": [f"it is ⟦{token}⟧, and then" for token in TOKENS],
     "private keys": PRIVATE_KEYS,
@@ -346,6 +363,24 @@ FAMILIES = {
 SECRETS = [row for rows in FAMILIES.values() for row in rows]
 
 INNOCENT = [
+    "the password of the printer is in the drawer of Room2b",
+    "password reset for ann1e@example.org",
+    "1Password → item2b",
+    "| `--password` | E2E-encryption, asked if missing |",
+    "withdrawal_credentials: Bytes32",
+    "StorageKey = uint256",
+    "GITHUB_TOKEN=ghp_xxxx",
+    "AKIAIOSFODNN7EXAMPLE",
+    "`engine_getPayloadBodiesByHashV2`",
+    "prod_UxN0I8nR5ZFAoi",
+    "msp-testbed-test-77589aae45d0",
+    "postgres://user:password@host/db",
+    "src/api/webhooks/whatsapp-onboarding/route2.ts",
+    "enode://9e1096aa59862a6f164994cb5cb16f51@10.0.0.1",
+    "clave: `pageScrollX=0`",
+    "**password**: `generateLink`",
+    'offsetOf("x1b2c3")',
+    "admin access: [sourcegraph/sourcegraph#25407](https://example.org)",
     "token = line.split()[0]",
     "token = parse(line)",
     "token = parse2(line, x2)",

@@ -351,12 +351,13 @@ TRIGGERS += [name + sign for name in NAMES for sign in ("", "=", ":", ": ", " ")
 
 @pytest.mark.large
 def test_no_word_that_triggers_a_search_makes_it_much_slower_than_prose() -> None:
+    length = LENGTH // 5  # a factor shows in short texts, too; there are hundreds
     prose = repeated(
         "The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n",
-        LENGTH,
+        length,
     )
     usual = min(cpu_seconds(redact, prose) for _ in range(3))
-    floods = {trigger: repeated(trigger, LENGTH) for trigger in dict.fromkeys(TRIGGERS)}
+    floods = {trigger: repeated(trigger, length) for trigger in dict.fromkeys(TRIGGERS)}
     suspects = {
         trigger: flood
         for trigger, flood in floods.items()

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
@@ -21,10 +22,13 @@ LONGEST_WORD = 16  # before the last word of a name
 LONGEST_JUDGED = 120  # of a value
 LONGEST_QUOTED = 2000  # between quotation marks
 LONGEST_HEADER = 500  # of a table
+LONGEST_SENTENCE = 80  # between a name and a password in a sentence
 
 SHORTENED = (
     16  # a key with at most this many characters before an ellipsis is no secret: `gsk_12ab...`
 )
+
+LEAST_CHANGES = 0.55  # of a random token; words in camel case have less
 
 # Characters of a secret
 FEWEST_OF_PASSWORD = 2
@@ -33,9 +37,9 @@ FEWEST = 6
 
 # Other languages' words for a password, and for a token or an API key
 PASSWORDS = tuple(
-    """kennwort zugangscode zugangsdaten contraseña clave mot_de_passe mdp senha palavra-passe parola
-    parole parolă wachtwoord lösenord passord adgangskode kodeord salasana lykilorð hasło heslo geslo
-    lozinka šifra jelszó slaptažodis parool şifre пароль пароля парола лозинка κωδικός_πρόσβασης
+    """kennwort zugangscode zugangsdaten contraseña code_wifi clave mot_de_passe mdp senha palavra-passe
+    parola parole parolă wachtwoord lösenord passord løsen adgangskode kodeord salasana lykilorð hasło heslo
+    geslo lozinka šifra jelszó slaptažodis parool şifre пароль пароля парола лозинка κωδικός_πρόσβασης
     κωδικός סיסמה סיסמא كلمة_المرور كلمة_السر کلمه_عبور رمز_عبور گذرواژه پاس_ورڈ पासवर्ड পাসওয়ার্ড
     கடவுச்சொல் పాస్‌వర్డ్ ਪਾਸਵਰਡ รหัสผ่าน mật_khẩu kata_sandi sandi nenosiri 密码 密碼 口令 パスワード
     暗証番号 비밀번호 암호""".split()
@@ -47,9 +51,9 @@ TOKENS = tuple(
     api키 api_키 토큰""".split()
 )
 # What the password is for: `Passwort für den Router: …`, `Mật khẩu wifi: …`
-_COPULAS = "is|ist|es|est|è|é|är|er|jest|je|là|adalah|是|为|為|は|은|는"
+_COPULAS = "is|to|ist|lautet|es|est|è|é|är|er|on|jest|je|là|είναι|है|هي|هو|adalah|คือ|是|为|為|は|은|는|→|—|–"
 _SUBJECT = (
-    r"""(?P<subject>(?<=\w)(?:[ ][^\s\d:=|,;"'`<>(){}\[\]]{1,20}){1,4}?"""
+    r"""(?P<subject>(?<=\w)(?:[ ](?:[^\s\d:=|,;"'`<>(){}\[\]]{1,20}|\([^\s()][^\n()]{0,40}\))){1,6}?"""
     rf"(?=[ ]?[:=：](?!//)|[ ](?:{_COPULAS})[ ]))?"
 )
 
@@ -76,8 +80,9 @@ def _assignments(names: str, suffix: str, flags: re.RegexFlag) -> re.Pattern[str
             | :[:=]?|=(?!=)>? | == (?=\s?["']) | -> | [：＝→⇒|] | <t?d[td]?>
             | ,?["']?\s{{0,20}}["']?value["']?\s?[:=] | </key>\s{{0,20}}<string>
             | \{{[^{{}}]{{0,200}}?\bdefault\s{{0,9}}=            # a variable of Terraform
-            | (?<=["'])(?: ,(?=\s?["']) | > ) )
-        | (?P<said> (?<=\s)(?: (?:-|–|{_COPULAS})(?=\s) | (?=["«“]) ) | [是为為は은는] ) )
+            | (?<=["'])(?: ,(?=\s?["']) | > )
+            | \((?=\s?["']) )                                  # setPassword("...")
+        | (?P<said> (?<=\s)(?: (?:-|{_COPULAS})(?=\s) | (?=["«“]) ) | [是为為は은는] ) )
       (?:\s{{0,20}}+ (?:\*\*|__|{_MARKUP}|@?(?=["'])|[|>][+-]?(?=[ ]*\n))){{0,3}} \s{{0,20}}+
     | (?P<option>[ ]{{1,3}})                                   # --name value
     )
@@ -107,16 +112,27 @@ def _spellings(words: Iterable[str]) -> list[str]:
 
 
 @cache
-def _foreign_words() -> dict[str, list[tuple[str, str]]]:
-    """The spellings of other languages' words, each with its group in the pattern, by their longest
-    part without a space: a text is searched for the part first.
+def _foreign_words() -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """The spellings of other languages' words, each with its group in the pattern, by a part that
+    they contain, and these by their first character that is not ASCII ("" if all are): a text is
+    searched for the parts first.
     """
-    by_part = defaultdict(list)
-    for group, words in (("token", TOKENS), ("password", PASSWORDS)):
-        for spelling in _spellings(words):
-            part = max(re.split("[ _-]", spelling), key=len)
-            by_part[part].append((group, spelling))
-    return by_part
+    words = [
+        (group, spelling)
+        for group, of_group in (("token", TOKENS), ("password", PASSWORDS))
+        for spelling in _spellings(of_group)
+    ]
+    parts = {
+        max(re.split("[ _-]", spelling), key=lambda part: (not part.isascii(), len(part)))
+        for _, spelling in words
+    }
+    shortest_first = sorted(parts, key=lambda part: (part.isascii(), len(part), part))
+    by_character: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(dict)
+    for word in words:
+        part = next(part for part in shortest_first if part in word[1])
+        character = next((c for c in part if not c.isascii()), "")
+        by_character[character].setdefault(part, []).append(word)
+    return by_character
 
 
 @lru_cache(maxsize=100)
@@ -129,13 +145,19 @@ def _assigned_to(words: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     return _assignments(names, r"(?:[^\W\d_]{0,4}?)", re.UNICODE)
 
 
+@lru_cache(maxsize=2)
 def _foreign(lowered: str) -> re.Pattern[str] | None:
     """The pattern of an assignment to those words of other languages that are in this text."""
-    present = []
-    is_ascii = lowered.isascii()
-    for part, words in _foreign_words().items():
-        if (part.isascii() or not is_ascii) and part in lowered:
-            present += [word for word in words if word[1] in lowered]
+    by_character = _foreign_words()
+    characters = by_character.keys() & {"", *_NOT_ASCII.findall(lowered)}
+    present = [
+        word
+        for character in characters
+        for part, words in by_character[character].items()
+        if part in lowered
+        for word in words
+        if word[1] in lowered
+    ]
     if not present:
         return None
     return _assigned_to(tuple(sorted(present, key=lambda word: -len(word[1]))))
@@ -172,6 +194,9 @@ _OPTION = re.compile(
     r"|(?:(?:^|\n)[ \t]*(?:ENV|setx|set[ ]-g?x)[ ]|\bnmcli[ ].*|\bgh[ ]secret[ ]set[ ].*--body[ ])\w{0,40}\Z"
 )
 
+CAMEL_CASE = re.compile("[a-z]+(?:[A-Z][a-z]+)+(?:V?[0-9]{1,3})?")
+_SETTER = re.compile(r"(?:\w*(?:Set|With)|(?:\w*_)?(?:set|with))[A-Za-z_]{0,12}")
+
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}
 _BARE = re.compile(  # up to white space; may contain a quotation mark, "|", "&" or ";"
     r"""(?:[^\s"'`<|&;\\]++|["'|](?=[A-Za-z0-9])|[&;](?![\w.-]{1,40}=|[&;\s]|\Z)"""
@@ -186,7 +211,11 @@ _PLACEHOLDER = re.compile(
       \$\w+\W? | \$[({].* | \$env:.* | \$[A-Z]\w*/.*        # $TOKEN, ${TOKEN}, $(command), $HOME/.token
     | <[^>]*>? | \{.* | \[.*                                # <your key>, {key}, [redacted]
     | %[sd] | %[({].* | %\w+%                               # %s, %(key)s, %KEY%
-    | [0-9]+\+ | [\W_]+ | [xX*•.]+                                     # ***, ..., xxxx
+    | [0-9]+\+ | [\W_]+ | (?:[a-z]{1,12}[_-]){0,3}[xX*•.]+      # ***, ..., xxxx, ghp_xxxx
+    | (?i:bytes|u?int|float|(?:var)?char|string)[0-9]{1,3}      # types
+    | [A-Za-z]+(?:_[a-z]+)*=[\w.]{1,12}                          # limit=1
+    | (?i:my)[_-]?(?i:password|secret|token|key)
+    | (?i:tu|su|votre|ton|deine?|ihre?|seu|sua|uw|jouw)[_ -][A-Za-z_ -]+     # tu-key
     | (?i:your|insert|replace|enter|paste|put)[_ -].* | (?i:change[_-]?me) | .{0,16}(?:\.{3}|…)
     | (?:~|\.{1,2}|[A-Za-z]:)[/\\].* | /(?:[a-z._-]+[0-9]?|Users|Volumes|Library)(?:/.*)?
     | [\w./-]+\.(?:pem|key|pub|crt|json|ya?ml|txt|md|env|toml|ini|py|js|ts|sh|go|rs|java|html|png|jpe?g)
@@ -215,7 +244,7 @@ _ORDINARY = re.compile(  # assigned to "password" in schemas, forms and manuals
       (?: required|optional|string|str|text|none|null|nil|true|false|yes|no|on|off|hidden|redacted
         | undefined|unset|empty|missing|invalid|wrong|incorrect|unknown|prompt|disabled|enabled
         | needed|default|masked|secure|varchar|char|bytes|object|boolean|number|integer|any|never
-        | auto|same|above|below|field|input|label|value|here|password|secret|token )
+        | auto|same|above|below|field|input|label|value|valor|valeur|wert|here|password|secret|token )
     | (?:read|write|built|non|re|pre|auto|self|opt|case|multi|one|two|plain|end|user|server|client
         |env|command|low|high)-[a-z-]+
     """,
@@ -230,9 +259,13 @@ _NUMBERED = re.compile("[a-z]+(?:[-_][a-z]+)*[-_]?[0-9]{1,2}")  # node2, postgre
 _DIGIT = re.compile("[0-9]")
 _HEADER_CELL = re.compile(r"[^\W_][\w .()/-]{0,30}|")
 _RULE = re.compile(r"[ |:-]*--[ |:-]*\r?")  # below the header of a table in markdown
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_HEADER_WORD = re.compile("pass|pwd?|secret|cred|token|key|pat|_auth")
 _SECRET_COLUMN = re.compile("api|access|secret|private|auth|client")
 _INNER_SYMBOL = re.compile(r"[!@#$%^&*+~?=-](?=\w)")
 _SYMBOL = re.compile(r"[!@#$%^&*+~?](?=\w)")
+_WORD = re.compile(r"""[^\s"'`“”„«»‘’「」()\[\]<>{}|/]+""")
+_UNMISTAKABLE = re.compile(r"[A-Za-z][0-9][a-z]|[!@#$%^&*](?=\w)")
 _MIXED = re.compile(rf"[0-9]|{_SYMBOL.pattern}")
 
 
@@ -267,6 +300,12 @@ def _assigned(text: str, lowered: str, names: re.Pattern[str]) -> Iterator[tuple
     position = 0
     while assignment := names.search(lowered, position):
         position = assignment.end()
+        if assignment["option"] and not _is_option(text, assignment):
+            span = _in_sentence(text, assignment)
+            if span:
+                yield span
+                position = span[1]
+            continue
         if not _is_name(text, assignment):
             continue
         value = _value(text, position)
@@ -281,6 +320,10 @@ def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each secret in a column of a table, in markdown or CSV, whose header
     is the name of a secret.
     """
+    lowered = same_length_lower(text)
+    foreign = _foreign(lowered)
+    if not foreign and not _HEADER_WORD.search(lowered):
+        return
     lines = text.split("\n")
     columns: list[int] = []
     mark = ""
@@ -294,17 +337,17 @@ def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
                 if _is_cell_secret(line[start:end]):
                     yield position + start, position + end
         else:
-            columns, mark, width = _header(line)
+            columns, mark, width = _header(line, foreign)
             if mark == "|" and not _RULE.fullmatch(next_line):
                 columns = []
         position += len(line) + 1
 
 
-def _header(line: str) -> tuple[list[int], str, int]:
+def _header(line: str, foreign: re.Pattern[str] | None) -> tuple[list[int], str, int]:
     """The columns of secrets if this line is the header of a table, the mark between its cells, and
-    their number.
+    their number. `foreign` is the pattern of other languages' words.
     """
-    if len(line) > LONGEST_HEADER:
+    if len(line) > LONGEST_HEADER or not (foreign or _HEADER_WORD.search(line.lower())):
         return [], "", 0
     for mark in "|\t,;":
         if mark not in line:
@@ -312,15 +355,15 @@ def _header(line: str) -> tuple[list[int], str, int]:
         cells = _cells(line, mark)
         names = [line[start:end].lower() for start, end in cells]
         if len(names) > 1 and all(map(_HEADER_CELL.fullmatch, names)) and line[:1] != " ":
-            columns = [number for number, name in enumerate(names) if _is_header(name)]
+            columns = [number for number, name in enumerate(names) if _is_header(name, foreign)]
             return columns, mark, len(cells)
     return [], "", 0
 
 
-def _is_header(name: str) -> bool:
+def _is_header(name: str, foreign: re.Pattern[str] | None) -> bool:
     """Whether a cell is the name of a password, or of a token with its purpose."""
     assigned = f"{name}:"
-    for names in filter(None, (_ASSIGNED, _foreign(name))):
+    for names in filter(None, (_ASSIGNED, foreign)):
         for match in names.finditer(assigned):
             is_secret = match["password"] or _SECRET_COLUMN.search(name)
             if is_secret and match.end() == len(assigned) and _is_name(name, match):
@@ -347,15 +390,52 @@ def _is_cell_secret(value: str) -> bool:
     return _MIXED.search(value) is not None and not _NUMBER.fullmatch(value)
 
 
+def _is_option(text: str, assignment: re.Match[str]) -> bool:
+    """Whether the name ends an option, `--db-password x`, and not a word of a sentence."""
+    start = assignment.start("name")
+    before = text[max(start - LONGEST_OPTION, 0) : start]
+    return _OPTION.search(before.rjust(LONGEST_OPTION, "\n")) is not None
+
+
+def _is_product(text: str, assignment: re.Match[str]) -> bool:
+    """Whether the name is that of the program 1Password."""
+    start = assignment.start("name")
+    return assignment["name"] == "password" and text[start - 1 : start] == "1"
+
+
+def _in_sentence(text: str, assignment: re.Match[str]) -> tuple[int, int] | None:
+    """The start and end of a password after its name, in the same sentence: `I set the password of
+    the printer to Ink!y9`.
+    """
+    if not assignment["password"] or assignment["name"] in ("pass", "pw"):
+        return None
+    if _is_product(text, assignment):
+        return None
+    position = assignment.end()
+    rest = re.split(r"\n|://", text[position : position + LONGEST_SENTENCE])[0]
+    for word in _WORD.finditer(rest) if _DIGIT.search(rest) else ():
+        shown = word[0].rstrip(_AFTER_A_VALUE)
+        if _is_unmistakable(shown) and not _is_harmless(shown, False, ""):
+            start = position + word.start()
+            return start, start + len(shown)
+        if word[0][-1] in ".;!?":
+            break
+    return None
+
+
 def _is_name(text: str, assignment: re.Match[str]) -> bool:
     """Whether the word before the sign ends the name of a secret."""
     start, end = assignment.span("name")
     word = assignment["name"]
-    if assignment["option"] and not _OPTION.search(
-        text[max(start - LONGEST_OPTION, 0) : start].rjust(LONGEST_OPTION, "\n")
+    written = text[start:end]
+    if _is_product(text, assignment):
+        return False
+    if assignment["sign"] == "|" and text[max(start - LONGEST_WORD, 0) : start].endswith("--"):
+        return False  # a table of options
+    if assignment["sign"] == "(" and not _SETTER.fullmatch(
+        re.split(r"[^\w]", text[max(start - LONGEST_WORD, 0) : start])[-1]
     ):
         return False
-    written = text[start:end]
     if assignment.re is not _ASSIGNED:  # a whole word, in a script that separates words
         is_inside = text[start - 1 : start].isalpha() and written[0] < FIRST_OF_CJK
         return not is_inside or written[0].isupper()
@@ -383,6 +463,12 @@ def _is_name(text: str, assignment: re.Match[str]) -> bool:
         purpose = before.removesuffix(last)
     else:
         purpose = before
+    if (
+        is_joined
+        and word == "pass"
+        and _is_strong(text[slice(*_value(text, assignment.end())[:2])])
+    ):
+        return True
     return purpose.lower().endswith(purposes)
 
 
@@ -436,12 +522,15 @@ def _is_likely(text: str, assignment: re.Match[str], value: str, is_quoted: bool
         if not assignment["password"] or (is_between_quotes and assignment.re is _ASSIGNED):
             return False
         return _is_strong(value)
-    if assignment["sign"] == "," and not _MIXED.search(value):
+    if assignment["sign"] in (",", "|") and (not _MIXED.search(value) or " " in value):
         return False
     if assignment["subject"]:
-        is_password = assignment["password"] and assignment["name"] not in ("pass", "pw")
+        if not assignment["password"]:
+            return _is_random_mix(value)
+        if assignment["name"] in ("pass", "pw"):
+            return _is_unmistakable(value)
         is_long = len(value) >= FEWEST and not _NUMBER.fullmatch(value)
-        return bool(is_password and is_long and _MIXED.search(value))
+        return bool(is_long and _MIXED.search(value))
     if is_tight and text[start:end].isupper():
         return len(value) >= FEWEST_OF_CONSTANT
     if not assignment["password"]:
@@ -478,6 +567,37 @@ def _is_strong(value: str) -> bool:
     return len(value) >= FEWEST and _DIGIT.search(value) is not None and found >= 2
 
 
+def _is_unmistakable(value: str) -> bool:
+    """Whether a word is a strong password even without a sign before it: with a digit between small
+    letters, or a symbol that no identifier contains.
+    """
+    is_word = re.fullmatch(r"\w[\w!@#$%^&*+~?=.,-]{5,39}", value) is not None
+    if not is_word or re.search(r"@[\w-]+\.", value):  # an address of e-mail
+        return False
+    return _is_strong(value) and _UNMISTAKABLE.search(value) is not None
+
+
+def _is_random_mix(value: str) -> bool:
+    """Whether a word is random small letters, capitals and digits."""
+    is_mixed = re.fullmatch("(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9]{12,}", value)
+    return is_mixed is not None and changes(value) >= LEAST_CHANGES
+
+
+def changes(word: str) -> float:
+    """The share of places where the kind of character changes between small letter, capital and
+    digit, as a part of that expected in random characters of the kinds that are there.
+    """
+    kinds = re.sub("[A-Z]", "A", re.sub("[a-z]", "a", re.sub("[0-9]", "0", word)))
+    found = sum(one != other for one, other in pairwise(kinds)) / (len(word) - 1)
+    shares = {"a": 26, "A": 26, "0": 10}
+    present = [shares[kind] for kind in set(kinds)]
+    total = sum(present)
+    expected = 1 - sum((share / total) ** 2 for share in present)
+    if "0" not in kinds or not expected:
+        return 0.0
+    return found / expected
+
+
 def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
     """Whether the value is recognized as something else; `after` is the text after it."""
     if _PLACEHOLDER.fullmatch(value) or _ORDINARY.fullmatch(value):
@@ -485,7 +605,7 @@ def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
     if is_quoted:
         if " " in value and (after[:1] == "`" or _PROSE.search(value)):
             return True
-        return after[:1] == "`" and _CODE.fullmatch(value) is not None
+        return after[:1] == "`" and bool(_CODE.fullmatch(value) or CAMEL_CASE.fullmatch(value))
     if after == "..." and len(value) <= SHORTENED:
         return True
     return _CODE.fullmatch(value + after[:1].strip()) is not None

@@ -10,15 +10,20 @@ sentence ("it is hunter2") is recognized only if its characters are those of a s
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from .named_secrets import named_secrets, same_length_lower, secrets_in_columns
+from .named_secrets import (
+    CAMEL_CASE,
+    LEAST_CHANGES,
+    changes,
+    named_secrets,
+    same_length_lower,
+    secrets_in_columns,
+)
 
 MASK = "[redacted]"
 LONGEST_COMMAND = 400  # characters after the name of a program
 LEAST_UNMARKED = 20  # random characters of a token whose prefix does not name a token
-LEAST_CHANGES = 0.55  # of a random token; words in camel case have less
 
 HEX = "[0-9a-f]"
 LETTERS = "[A-Za-z0-9]"
@@ -52,7 +57,7 @@ SERVICES = [
         r"[\w.-]{16,}",
     ),
     ("Slack", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xoxe. xapp-", r"[\w.%-]{10,}"),
-    ("AWS", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("AWS", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?<!EXAMPLE)(?![A-Za-z0-9])"),
     ("AWS, old", "A3T", "[A-Z0-9]{17}(?![A-Za-z0-9])"),
     ("AWS Bedrock", "ABSK", "[A-Za-z0-9+/=]{60,}"),
     ("Alibaba Cloud, Tencent Cloud", "LTAI AKID", f"{LETTERS}{{16,}}"),
@@ -101,7 +106,7 @@ SERVICES = [
     (
         "Artifactory, encrypted password",
         "AP",
-        "[0-9A-F](?=[A-Za-z]{0,80}[0-9])(?=[A-Z0-9]{0,80}[a-z])(?=[a-z0-9]{0,80}[A-Z])"
+        "(?<!/AP)[0-9A-F](?=[A-Za-z]{0,80}[0-9])(?=[A-Z0-9]{0,80}[a-z])(?=[a-z0-9]{0,80}[A-Z])"
         f"{LETTERS}{{8,}}(?![\\w-])",
     ),
     ("Buildkite", "bkua_", f"{HEX}{{40,}}"),
@@ -138,9 +143,8 @@ _LONG = re.compile(r"[\w.+/=~-]{13,}", re.ASCII)  # no key is shorter
 _PATTERNS = [(prefix, rest) for _, prefixes, rest in SERVICES for prefix in prefixes.split()]
 
 
-def _without_service_keys(text: str, is_selected: Callable[[str], bool]) -> str:
-    """Replace the selected keys of services by MASK."""
-    long = " ".join(_LONG.findall(text))  # a small part of most texts
+def _without_service_keys(text: str, long: str, is_selected: Callable[[str], bool]) -> str:
+    """Replace the selected keys of services by MASK. `long` are the long words of the text."""
     for prefix, rest in _PATTERNS if long else ():
         if prefix in long:
             spans = (match.span() for match in _pattern(prefix, rest).finditer(text))
@@ -166,16 +170,17 @@ _TOKEN = re.compile(
     r"(?P<random>[A-Za-z0-9]{12,200})(?![\w/+-]|\.\w)",
     re.ASCII,
 )
+_RANDOM = re.compile("[_-][A-Za-z0-9]{12}")
 _IN_A_QUERY = re.compile(r"[?&][\w-]{1,40}=\Z", re.ASCII)
 _SECRET_PREFIX = re.compile(
-    "(?i:(?:^|[_-])(?:live|test|prod|sk|pat|key|api|secret|token|auth|tok|sq[aup])[_-])"
+    "(?i:_(?:live|test|prod)_|(?:^|[_-])(?:sk|pat|key|api|secret|token|auth|tok|sq[aup])[_-])"
 )
 # Prefixes of identifiers and hashes, which are no secrets
 _IDENTIFIERS = frozenset(
     """acct addr address agent ami asst att batch blk block bucket build call ch chat chatcmpl
     check cmpl conv cus customer doc dpl edit event evt ext feat file fix fk fn fp gen group
     hash id idx img in index inv item job key link log md5 message mod model msg node note obj
-    order org page part pay pi pk plan pr price prod proj project prompt ray rel release req
+    order org page part pay pi pk plan pr price prj prod proj project prompt ray rel release req
     request res resp response room run ses session sha1 sha256 sha384 sha512 shape span stake
     step sub task team thread tmp tool toolu trace trig txn upload uq urn user usr uuid v1 v2
     vec vol ws""".split()
@@ -197,25 +202,10 @@ def _tokens(text: str) -> Iterator[tuple[int, int]]:
                 continue
             if len(random) < LEAST_UNMARKED or _IDENTIFIER.fullmatch(random):
                 continue
-        if _changes(random) < LEAST_CHANGES:
+        if changes(random) < LEAST_CHANGES or CAMEL_CASE.fullmatch(random):
             continue
         if not _IN_A_QUERY.search(text[max(match.start() - 50, 0) : match.start()]):
             yield match.span()
-
-
-def _changes(word: str) -> float:
-    """The share of places where the kind of character changes between small letter, capital and
-    digit, as a part of that expected in random characters of the kinds that are there.
-    """
-    kinds = re.sub("[A-Z]", "A", re.sub("[a-z]", "a", re.sub("[0-9]", "0", word)))
-    found = sum(one != other for one, other in pairwise(kinds)) / (len(word) - 1)
-    shares = {"a": 26, "A": 26, "0": 10}
-    present = [shares[kind] for kind in set(kinds)]
-    total = sum(present)
-    expected = 1 - sum((share / total) ** 2 for share in present)
-    if "0" not in kinds or not expected:
-        return 0.0
-    return found / expected
 
 
 class Rule(NamedTuple):
@@ -231,7 +221,7 @@ class Rule(NamedTuple):
 NOT_PLACEHOLDER = r"""(?!\$\w+(?:[\s"'`;,)@/]|\Z)|\$[({]|<|\{|%[s({]|\[|\*+(?:\W|\Z)|your[_-]
     |(?:admin|pass(?:word|wd)?|pw|secret|token)(?![\w!@#$%^&*+-]))"""
 QUOTE = r"""[\\"'`]{0,3}"""
-ARGUMENT = NOT_PLACEHOLDER + r"""(?P<secret>[^\s"'-][^\s"']*)"""
+ARGUMENT = NOT_PLACEHOLDER + r"""(?P<secret>[^\s"'`-][^\s"']*)"""
 ANY_KEY = r"[A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?:[ ]BLOCK)?[ ]?-{4,5}"
 HEADERS = r"(?:\s{1,9}+(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}+){0,6}+"
 # Between lines of a key: quotation and diff marks, and line numbers of tools
@@ -240,6 +230,11 @@ BASE64_LINES = rf"(?:{SEPARATORS}[A-Za-z0-9+/=]{{16,}}+)++"
 LAST_LINE = (
     r"(?:\s{1,9}+(?:[0-9]{1,6}+[→:|\t]\s{0,3}+)?"
     r"(?=[A-Za-z]{0,80}+[0-9+/=])[A-Za-z0-9+/=]++(?=\n|\s{0,9}\Z))?"
+)
+# Words before a name and a password, in several languages
+LOGINS = (
+    "cred|login|log-in|account|admin|root|zugangsdaten|identifiant|inlog|логин|доступ"
+    "|账号|帐号|アカウント"
 )
 OPENVPN = "OpenVPN[ ]Static[ ]key[ ]V1-{4,5}"
 
@@ -311,7 +306,7 @@ RULES = [
     Rule("key of Okta", ("ssws ",), r"\bSSWS[ ]{1,3}(?P<secret>[\w-]{20,})"),
     Rule(
         "key of Mailchimp",
-        tuple(f"-us{digit}" for digit in range(10)),
+        ("-us",),
         r"(?<!\w)(?P<secret>[0-9a-z]{32}-us[0-9]{1,2})(?!\w)",
     ),
     Rule(
@@ -336,18 +331,20 @@ RULES = [
     ),
     Rule(
         "hash of a password",
-        ("$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),
+        ("$",),
         r"(?P<secret>\$(?:2[aby]|5|6|y|apr1|argon2id?)\$[\w./$,=+-]{20,})",
     ),
     Rule(
         "password in a URL",
         ("://",),
-        r"""://[^\s/:@"']{0,200}:(?![0-9]{1,5}/)"""
+        r"""://[^\s/:@"']{0,200}:(?![0-9]{1,5}/|pass(?:word|wd)?@)"""
         + NOT_PLACEHOLDER
         + r"""(?P<secret>[^\s/@"']{1,200}+|(?:[^\s@"'()<>\[\]:]|:(?!//)){1,200}+)@(?=[\w\[$%{])""",
     ),
     Rule(
-        "key in a URL", ("://",), r"://(?P<secret>(?=[\w-]{0,40}[0-9])[\w-]{20,200})@(?!sha[0-9])"
+        "key in a URL",
+        ("://",),
+        r"://(?<!enode://)(?<!enrtree://)(?P<secret>(?=[\w-]{0,40}[0-9])[\w-]{20,200})@(?!sha[0-9])",
     ),
     Rule(
         "signature in a URL",
@@ -359,7 +356,11 @@ RULES = [
         ("hooks.slack.com",),
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/-]{20,})",
     ),
-    Rule("webhook of Discord", ("/api/webhooks/",), r"/api/webhooks/(?P<secret>[\w/-]{20,})"),
+    Rule(
+        "webhook of Discord",
+        ("/api/webhooks/",),
+        r"/api/webhooks/(?P<secret>(?=[0-9]{5})[\w/-]{20,})",
+    ),
     Rule(
         "webhook of Teams",
         ("webhook.office.com",),
@@ -479,10 +480,13 @@ RULES = [
     ),
     Rule(
         "name and password",
-        ("cred", "login", "account", "admin"),
-        r"\b(?:(?:cred(?:ential)?s?|logins?|accounts?)(?:[ ](?:are|is|for[ ][\w.-]{1,40}))?"
-        r"[ :=]{1,3}[\"'`]?[\w.@+-]{1,60}[ ]?|(?<![\w/.-])(?:admin(?:istrator)?|root))[:/](?!//)[ ]?"
-        r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[a-z])(?=[^\s\"'`]{0,60}[!@#$^*])[^\s\"'`,;/]{6,99})",
+        tuple(LOGINS.split("|")),
+        rf"\b(?:(?:{LOGINS})[a-z-]{{0,8}}"
+        r"(?:[ ](?:are|is|for[ ][\w.-]{1,40})|(?:[ ][\w.-]{1,20}){1,2}(?=:))?"
+        r"[ :=：]{1,3}[\"'`]?[\w.@+-]{1,60}[ ]?|(?<![\w/.-])(?:admin(?:istrator)?|root))[:/](?!//)[ ]?"
+        + NOT_PLACEHOLDER
+        + r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[a-z])"
+        r"(?=[^\s\"'`]{0,60}[!@#$%&^*])[^\s\"'`,;/()\[\]]{6,99})",
     ),
     Rule(
         "setting of a command",
@@ -536,6 +540,9 @@ _PROGRAMS = sorted(
     (name for names, _ in COMMANDS for name in names.split("|")), key=len, reverse=True
 )
 _PROGRAM = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, _PROGRAMS))})(?=[\s\\\"',])")
+# A text without an option and without these words has no such command
+_OPTION = re.compile(r"-(?<=[\s\"'-]-)[A-Za-z]")
+_WITHOUT_OPTION = "/p: /user: rclone convertto- enable username wpa_pass sqlplus".split()
 
 
 @cache
@@ -549,7 +556,10 @@ def _secrets_of_commands(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each secret that is an argument of a command."""
     spans = set()
     searched: dict[str, int] = {}  # program -> the end of its last command line
-    for program in _PROGRAM.finditer(same_length_lower(text)):
+    lowered = same_length_lower(text)
+    if not (_OPTION.search(text) or any(word in lowered for word in _WITHOUT_OPTION)):
+        return
+    for program in _PROGRAM.finditer(lowered):
         start = max(program.end(), searched.get(program[0], 0))
         rest = text[start : program.end() + LONGEST_COMMAND]
         end = start + len(re.split(r"(?<!\\)\n", rest, maxsplit=1)[0])
@@ -571,10 +581,13 @@ def redact(text: str, is_selected: Callable[[str], bool] = bool) -> str:
                 text = _masked(text, _spans(rule, text), is_selected)
                 break
     text = _masked(text, _secrets_of_commands(text), is_selected)
-    text = _without_service_keys(text, is_selected)
+    long = " ".join(_LONG.findall(text))  # a small part of most texts
+    text = _without_service_keys(text, long, is_selected)
     text = _masked(text, named_secrets(text), is_selected)
     text = _masked(text, secrets_in_columns(text), is_selected)
-    return _masked(text, _tokens(text), is_selected)
+    if _RANDOM.search(long):
+        text = _masked(text, _tokens(text), is_selected)
+    return text
 
 
 def _masked(text: str, spans: Iterable[tuple[int, int]], is_selected: Callable[[str], bool]) -> str:
