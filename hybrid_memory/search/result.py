@@ -144,7 +144,7 @@ def _rounded(value: Any) -> Any:
 
 
 # The least confidence of a match that is called so; docs/scores.md has how many of each are right.
-STRONG = 0.5
+STRONG = 0.55
 SOME = 0.3
 
 

@@ -8,7 +8,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.search.advice import NOTHING_FOUND, ORDER, advise
 from hybrid_memory.search.answer import Answer
 from hybrid_memory.search.request import Request
-from hybrid_memory.search.result import UNCLEAR
+from hybrid_memory.search.result import STRONG, UNCLEAR
 
 
 def result(citation: str, confidence: float) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def hint_of(store: HybridStore, results: list[dict[str, Any]], query: str = "ser
         ([0.9, 0.2], None),
         ([0.4, 0.3], None),
         ([0.1, 0.2], UNCLEAR),
-        ([0.389, 0.2, 0.546], ORDER),
-        ([0.5, 0.9], None),  # the first is strong, too
+        ([0.389, 0.2, STRONG], ORDER),
+        ([STRONG, 0.9], None),  # the first is strong, too
     ],
 )
 def test_a_hint_explains_words_that_do_not_follow_the_order(
