@@ -47,6 +47,36 @@ class Prepared(NamedTuple):
     warnings: Sequence[str] = ()
 
 
+class Resumption(NamedTuple):
+    """Where the reading of a file that has grown goes on: at the line with which a stored chunk
+    begins. `title` and `date` are those of that chunk, and `first_date` is the first day of all
+    chunks.
+    """
+
+    number: int  # of the chunk, from 0
+    line: int  # from 1
+    title: str
+    date: str | None
+    first_date: str
+
+    @classmethod
+    def after(
+        cls, chunks: Iterable[tuple[str, int, int, str, str | None]], first_date: str
+    ) -> "Resumption | None":
+        """The last chunk with a line that no chunk before it has; None if there is no such chunk
+        after the first.
+
+        `chunks` are from the last to the first: id, first line, last line, heading and date.
+        """
+        later: tuple[str, int, str, str | None] | None = None
+        for chunk_id, start_line, end_line, heading, date in chunks:
+            if later and end_line < later[1]:
+                number = int(later[0].rpartition("-")[2])
+                return cls(number, *later[1:], first_date)
+            later = chunk_id, start_line, heading, date
+        return None
+
+
 def prepare(
     document: Document, chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS
 ) -> Prepared:

@@ -15,7 +15,7 @@ from .files import BadFileError
 
 if TYPE_CHECKING:
     from .chunker import Chunk
-    from .document import Extract
+    from .document import Extract, Resumption
     from .links import DocumentLinks
 
 LONGEST_SUFFIX = max(map(len, FORMATS))
@@ -70,6 +70,15 @@ class Reading(Protocol):
 
     def close(self) -> None:
         """Close the file."""
+
+
+class GrowingReading(Reading, Protocol):
+    """A file of a format that grows."""
+
+    def skip_to(self, place: "Resumption", size: int, digest: bytes) -> bool:
+        """Leave out the lines above `place`, if the first `size` bytes of the file still have this
+        hash. Returns whether they do; else all of the file will be read.
+        """
 
 
 class Format(Protocol):

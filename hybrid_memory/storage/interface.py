@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import date
 from typing import Any, NamedTuple, Protocol
 
-from ..documents.document import Prepared
+from ..documents.document import Prepared, Resumption
 from ..text.query import Query
 from .filters import Filters
 from .rows import (
@@ -188,9 +188,14 @@ class GrowingDocument(Protocol):
     spare embeddings of their texts; the others are pending.
     """
 
-    def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
-        """Compare the rows of all chunks of the document with the stored ones, and set the new ones
-        aside. Returns the number of all chunks.
+    def resumption(self) -> Resumption | None:
+        """Where the reading of the file can go on: at the last chunk with a line that no chunk before
+        it has; None if there is no such chunk after the first.
+        """
+
+    def spool(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
+        """Compare the rows of all chunks of the document, from the index `first`, with the stored
+        ones, and set the new ones aside. Returns the number of all chunks.
         """
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:

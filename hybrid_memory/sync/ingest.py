@@ -10,7 +10,7 @@ built-in model embeds new documents while they are read.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..documents.document import Prepared, chunk_row, document_row
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
@@ -31,6 +31,7 @@ from .texts import cut_texts_anew
 from .writing import Recut, Writer
 
 if TYPE_CHECKING:
+    from ..documents.formats import GrowingReading
     from ..embedding.builtin import BuiltinEmbedder
 
 
@@ -456,11 +457,16 @@ class Intake:
         doc_id, file, known, _ = due
         with (
             self._report.reading(file.path),  # turns an error into a line of the report
-            closing(self.options.open(file.path)) as reading,
+            closing(cast("GrowingReading", self.options.open(file.path))) as reading,
             closing(self._storage.documents.growing(doc_id)) as document,
         ):
+            first = 0  # index of a chunk
+            if known and self._rules.incremental and known.chunking == self.options.chunking:
+                place = document.resumption()
+                if place and reading.skip_to(place, known.size, known.content_hash):
+                    first = place.number
             chunks = reading.chunks(*self.options.sizes)
-            count = document.spool(chunk_row(doc_id, chunk) for chunk in chunks)
+            count = document.spool((chunk_row(doc_id, chunk) for chunk in chunks), first)
             for warning in reading.warnings:
                 self._report.warning(file.path, *warning)
             if self._unchanged_hash(known) == reading.digest:

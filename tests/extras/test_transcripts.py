@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -639,6 +640,95 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
     assert found > 4000
     unit = 1 if sys.platform == "darwin" else 1024
     assert grown * unit < path.stat().st_size / 2
+
+
+def grown(number: int) -> bytes:
+    """A session of every form: with titles, long messages, messages of several days and without a
+    time, lines that are not JSON, and messages that changed.
+    """
+    chance = random.Random(number)
+    forms: list[Callable[[str, str], Record]] = [pi, claude, codex_message, cursor, gemini]
+    form = chance.choice(forms)
+    records: list[Record | str] = [
+        codex("session_meta", id="0199", source="cli") if form is codex_message else {"type": "x"}
+    ]
+    for i in range(chance.choice([5, 40])):
+        words = f"Message {i} of {number} about the pump. " * chance.choice([1, 2, 3, 90])
+        record = form(chance.choice(["user", "assistant"]), words)
+        if chance.random() < 0.2:
+            record.pop("timestamp", None)
+        if "timestamp" in record and chance.random() < 0.3:
+            record["timestamp"] = f"2026-03-{5 + i // 9:02}T10:00:00.000Z"
+        records.append(record)
+        if chance.random() < 0.1:
+            records.append({"type": "session_info", "name": f"Talk {i}"})
+        if chance.random() < 0.1:
+            records.append(chance.choice(["{not json", "", record]))
+    return lines(*records)
+
+
+def cursor(role: str, said: str) -> Record:
+    return {"role": role, "message": {"content": text(said)}}
+
+
+def gemini(role: str, said: str) -> Record:
+    kind = {"user": "user", "assistant": "gemini"}[role]
+    return {"id": said[:12], "type": kind, "content": said}
+
+
+def stored(store: HybridStore) -> list[Any]:
+    conn = store.storage.connection
+    columns = "chunk_id, heading, content, start_line, end_line, date, role, indexed"
+    return [
+        conn.execute(f"select {columns} from chunks order by id").fetchall(),
+        conn.execute(
+            "select file_size, content_hash, date, metadata, chunk_count from documents"
+        ).fetchall(),
+        conn.execute("insert into chunks_fts (chunks_fts) values ('integrity-check')").fetchall(),
+    ]
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_session_that_grew_is_stored_like_one_that_is_new(
+    store: HybridStore, tmp_path: Path, number: int
+) -> None:
+    whole, chance = grown(number), random.Random(number)
+    path = tmp_path / "logs" / "a.jsonl"
+    path.parent.mkdir()
+    for size in sorted([*(chance.randrange(len(whole)) for _ in range(4)), len(whole)]):
+        path.write_bytes(whole[:size])
+        ingest(store, path, everything=True)
+    with HybridStore(str(tmp_path / "new.db"), {"provider": "none"}) as new:
+        ingest(new, path)
+        assert stored(store) == stored(new)
+
+
+@pytest.mark.parametrize("change", [b"Massage 3 ", b"longer than before "])
+def test_a_session_whose_beginning_changed_is_read_whole(
+    store: HybridStore, session: Write, tmp_path: Path, change: bytes
+) -> None:
+    path = session("a.jsonl", talk(0, 30))
+    ingest(store, path)
+    path.write_bytes(path.read_bytes().replace(b"Message 3 ", change) + lines(*talk(30, 32)))
+    ingest(store, path, everything=True)
+    with HybridStore(str(tmp_path / "new.db"), {"provider": "none"}) as new:
+        ingest(new, path)
+        assert stored(store) == stored(new)
+
+
+def test_a_line_that_is_added_to_a_long_session_is_parsed_almost_alone(
+    store: HybridStore, session: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session("a.jsonl", talk(0, 2000))
+    ingest(store, path)
+    parsed = []
+    record = Transcript._record
+    monkeypatch.setattr(
+        Transcript, "_record", lambda self, line: parsed.append(line) or record(self, line)
+    )
+    path.write_bytes(path.read_bytes() + lines(*talk(2000, 2001)))
+    assert ingest(store, path, everything=True).chunks == 1
+    assert b"Message 2000 " in parsed[-1] and len(parsed) < 8
 
 
 def test_white_space_of_what_was_said_is_plain_and_code_keeps_its_indentation() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, StoreError
-from hybrid_memory.documents.document import Document, Extract
+from hybrid_memory.documents.document import Document, Extract, Resumption, prepare
 from hybrid_memory.errors import QueryError
 from hybrid_memory.extras.postgres import keyword as index
 from hybrid_memory.extras.postgres.selection import glob_pattern
@@ -323,6 +323,32 @@ def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metad
     assert store.storage.links.named("journal") == ["log"]
     assert store.reindex() == 2
     assert store.search("lisbon", mode="keyword")[0]["chunk_id"] == "log-0"
+
+
+@pytest.mark.both_engines
+def test_a_document_that_grows_is_read_on_from_its_last_chunk_that_begins_a_line(
+    store: HybridStore,
+) -> None:
+    def grow(text: str) -> tuple[Resumption | None, int | None]:
+        document = Document("log", text, {}, "/log", 0.0, len(text), b"x", "logs")
+        prepared = prepare(document, chunk_size=60, overlap=0)
+        growing = store.storage.documents.growing("log")
+        try:
+            place = growing.resumption()
+            first = place.number if place else 0
+            assert growing.spool(prepared.chunks[first:], first) == len(prepared.chunks)
+            with store.storage.transaction():
+                return place, growing.write(prepared.row)
+        finally:
+            growing.close()
+
+    text = "# One\n\nthe gpu server\n\n# 2026-03-05\n\n" + "the dog sleeps, " * 12
+    assert grow(text) == (None, 6)
+    place = Resumption(
+        number=1, line=5, title="2026-03-05", date="2026-03-05", first_date="2026-03-05"
+    )
+    assert grow(f"{text}\n\n# Three\n\nthe cat\n") == (place, 1)
+    assert store.search("cat", mode="keyword")[0]["chunk_id"] == "log-6"
 
 
 @pytest.mark.both_engines

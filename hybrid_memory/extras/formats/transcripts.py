@@ -25,6 +25,7 @@ from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from ...documents.chunker import Chunk
+from ...documents.document import Resumption
 from ...documents.files import open_regular
 from ...documents.links import NO_LINKS
 from ...documents.markdown import chunk_text
@@ -34,6 +35,8 @@ from ...text.dates import DATE_KEYS, document_date
 from .redaction import redact
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
+BLOCK_SIZE = 1_000_000  # bytes
+GEMINI = b'"gemini"'  # in each message of Gemini CLI's model
 QUIET = 3600.0  # seconds without a change until a session counts as ended
 # A session that is still going on is read again only with this many new bytes or messages.
 NEW_BYTES = 100_000
@@ -99,15 +102,52 @@ class Transcript:
         self._stream = stream
         self._left = size
         self._hash = hasher()
+        self._hashed = 0  # bytes ahead that are in the hash already
+        self._first_line = 1
+        self._day: str | None = None  # of the last message
 
     @property
     def digest(self) -> bytes:
         return self._hash.digest()
 
+    def skip_to(self, place: Resumption, size: int, digest: bytes) -> bool:
+        """Go on at a line if the file still begins with `size` bytes that have this hash; else go
+        back to the beginning.
+
+        Files of Gemini CLI repeat messages that changed, so they are read whole.
+        """
+        offset = 0  # where the line begins
+        breaks = place.line - 1  # that are still above it
+        before = b""  # the end of the previous block
+        is_of_gemini = False
+        self._hashed = size
+        while size > 0 and (block := self._stream.read(min(BLOCK_SIZE, size))):
+            size -= len(block)
+            self._hash.update(block)
+            is_of_gemini |= GEMINI in before + block
+            before = block[-len(GEMINI) :]
+            if breaks:
+                offset, breaks = _after_breaks(block, breaks, offset)
+        if size or breaks or is_of_gemini or self._hash.digest() != digest:
+            self._hash = hasher()
+            self._hashed = 0
+            self._stream.seek(0)
+            return False
+        self._stream.seek(offset)
+        self._left -= offset
+        self._hashed -= offset
+        self._first_line = place.line
+        self._day = place.date
+        self._is_subagent = False
+        self.title = place.title
+        self.date = place.first_date
+        self.is_known = True
+        self.spoken = 1  # at least
+        return True
+
     def __iter__(self) -> Iterator[Message]:
-        day: str | None = None
         seen: set[str] = set()  # ids of messages of Gemini CLI
-        for number, line in enumerate(self._lines(), 1):
+        for number, line in enumerate(self._lines(), self._first_line):
             if not line.strip():
                 continue
             record = self._record(line)
@@ -129,10 +169,10 @@ class Transcript:
             if text and message.get("gemini_id") not in seen:
                 if "gemini_id" in message:
                     seen.add(message["gemini_id"])
-                day = _date(record, message) or day
-                self.date = self.date or day or ""
+                self._day = _date(record, message) or self._day
+                self.date = self.date or self._day or ""
                 self.spoken += 1
-                yield Message(number, str(role), text, self.title, day)
+                yield Message(number, str(role), text, self.title, self._day)
 
     def has_known_form(self) -> bool:
         """Read up to the first record with a known form; return whether there is one."""
@@ -184,7 +224,8 @@ class Transcript:
         self._left -= len(line)
         if not line:  # the file has become shorter
             self._left = 0
-        self._hash.update(line)
+        self._hash.update(line[self._hashed :])
+        self._hashed = max(self._hashed - len(line), 0)
         return line
 
     def _record(self, line: bytes) -> Record:
@@ -198,14 +239,29 @@ class Transcript:
         return record
 
 
-def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterator[Chunk]:
+def _after_breaks(block: bytes, breaks: int, offset: int) -> tuple[int, int]:
+    """Find the place after this many line breaks in a block that begins at `offset`.
+
+    Returns it, or the end of the block, and the number of line breaks that are missing.
+    """
+    found = block.count(b"\n")
+    if found < breaks:
+        return offset + len(block), breaks - found
+    at = 0
+    for _ in range(breaks):
+        at = block.index(b"\n", at) + 1
+    return offset + at, 0
+
+
+def chunks(
+    messages: Iterable[Message], chunk_size: int, overlap: int, index: int = 0
+) -> Iterator[Chunk]:
     """Join consecutive messages of a day into chunks of at most `chunk_size`. Long messages are cut
-    like markdown. Each piece names its speaker.
+    like markdown. Each piece names its speaker. The first chunk has this `index`.
 
     A chunk depends only on the text up to its end, so a session that grows keeps all chunks except
     the last ones.
     """
-    index = 0
     size = 0
     pieces: list[Message] = []
     for message in messages:
@@ -494,6 +550,7 @@ class TranscriptReading:
         self._stream = stream
         self._folder_metadata = metadata
         self._transcript = Transcript(stream, status.st_size)
+        self._first_index = 0
 
     @property
     def digest(self) -> bytes:
@@ -534,8 +591,14 @@ class TranscriptReading:
             return of_path
         return self._transcript.date or of_path
 
+    def skip_to(self, place: Resumption, size: int, digest: bytes) -> bool:
+        if size > self.size or not self._transcript.skip_to(place, size, digest):
+            return False
+        self._first_index = place.number
+        return True
+
     def chunks(self, chunk_size: int, overlap: int) -> Iterator[Chunk]:
-        return chunks(self._transcript, chunk_size, overlap)
+        return chunks(self._transcript, chunk_size, overlap, self._first_index)
 
     def close(self) -> None:
         self._stream.close()

@@ -12,7 +12,7 @@ from operator import itemgetter
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from ...documents.document import Prepared, embedded_text
+from ...documents.document import Prepared, Resumption, embedded_text
 from ...documents.links import NO_LINKS
 from ...documents.terms import Terms, terms
 from ...storage.encoding import encode_embedding
@@ -50,13 +50,26 @@ def _terms(prepared: Prepared) -> list[Terms]:
 CHUNKS_NOW = """
 select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date, c.role
 from   chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s
+where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
 order  by c.id
 """
 COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
 AFTER = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
+"""
+CHUNK_BEFORE = """
+select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s order by c.id limit 1 offset %(first)s - 1
+"""
+FROM_LAST = """
+select c.chunk_id, c.start_line, c.end_line, c.heading, c.date
+from   chunks c join documents d on d.space = c.space and d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s order by c.id desc limit %(count)s
+"""
+FIRST_DATE = """
+select c.date from chunks c join documents d on d.space = c.space and d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.date is not null order by c.id limit 1
 """
 KEPT = """
 select count(*), max(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
@@ -96,8 +109,15 @@ class GrowingDocument:
         self._new = 0
         self._spool = TemporaryFile()  # noqa: SIM115  # `close` closes it
 
-    def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
-        stored = iter(self._conn.all(CHUNKS_NOW, self._id))
+    def resumption(self) -> Resumption | None:
+        first_date = next(iter(self._conn.all(FIRST_DATE, self._id)), [""])
+        return Resumption.after(self._conn.all(FROM_LAST, self._id | {"count": BATCH}), *first_date)
+
+    def spool(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
+        if first:
+            self._kept = first
+            (self._last,) = self._conn.one(CHUNK_BEFORE, self._id | {"first": first})
+        stored = iter(self._conn.all(CHUNKS_NOW, self._id | {"last": self._last}))
         same = True
         for chunk in chunks:
             row = None

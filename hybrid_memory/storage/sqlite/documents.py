@@ -11,7 +11,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from ...documents.document import Prepared, embedded_text
+from ...documents.document import Prepared, Resumption, embedded_text
 from ...documents.links import NO_LINKS
 from ...documents.terms import Terms, terms
 from ..rows import Vectors
@@ -196,10 +196,15 @@ from   chunks where doc_id = ? order by id
 CHUNKS_NOW = """
 select id, chunk_id, heading, start_line, end_line, content_hash, date, role
 from   chunks
-where  doc_id = ?
+where  doc_id = ? and id > ?
 order  by id
 """
 COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
+CHUNK_BEFORE = "select id from chunks where doc_id = ? order by id limit 1 offset ? - 1"
+FROM_LAST = """
+select chunk_id, start_line, end_line, heading, date from chunks where doc_id = ? order by id desc
+"""
+FIRST_DATE = "select date from chunks where doc_id = ? and date is not null order by id limit 1"
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
 LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
 AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
@@ -344,8 +349,15 @@ class GrowingDocument:
         self._conn.execute(DROP_SPOOL)  # an interrupted ingest may have left one
         self._conn.execute(CREATE_SPOOL)
 
-    def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
-        stored = self._conn.execute(CHUNKS_NOW, (self._doc_id,))
+    def resumption(self) -> Resumption | None:
+        first_date = self._conn.execute(FIRST_DATE, (self._doc_id,)).fetchone() or [""]
+        return Resumption.after(self._conn.execute(FROM_LAST, (self._doc_id,)), *first_date)
+
+    def spool(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
+        if first:
+            self._kept = first
+            (self._last,) = self._conn.execute(CHUNK_BEFORE, (self._doc_id, first)).fetchone()
+        stored = self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))
         same = True
         self._conn.execute("savepoint spool")  # only the temporary database is written
         try:
