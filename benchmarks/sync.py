@@ -6,16 +6,20 @@ each time in its own process.
     again        all files once more, without --incremental
     search       one keyword search
     refresh      the same with --refresh, which looks at every file
+    session      a session of 30 MB, made of the same text
+    line         the session with one more line
     start        Python, and importing the command
 
 Nothing is embedded, because that would measure the model. The first ingest is what
 benchmarks/ingest.py measures. `times_the_start` is the CPU time in proportion to that of the start.
 """
 
+import json
 import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import notes
@@ -23,6 +27,8 @@ from common import COMMAND, Row, environ, process, run
 
 NOTES = 5000
 REPEATED = 3
+ONCE = "one", "again", "session", "line"
+SESSION = 30_000_000  # bytes
 
 
 def measure(args: Namespace) -> Iterator[Row]:
@@ -41,16 +47,21 @@ def measure(args: Namespace) -> Iterator[Row]:
             "search": search,
             "refresh": [*search, "--refresh"],
         }
+        session = Path(top) / "session.jsonl"
+        commands["session"] = [*COMMAND, "--quiet", "ingest", "--path", str(session), "--all"]
+        commands["line"] = [*commands["session"], "--incremental"]
         start = 0.0
         for name, command in commands.items():
+            if name == "session":
+                write_session(session, folder, 100_000 if args.small else SESSION)
+            if name == "line":
+                with session.open("a") as file:
+                    file.write(message("user", "One more line."))
             if name == "one":
                 with (folder / notes.path(0)).open("a") as file:
                     file.write("\nOne more line.\n")
             spent = min(
-                (
-                    process(command, variables)
-                    for _ in range(1 if name in ("one", "again") else REPEATED)
-                ),
+                (process(command, variables) for _ in range(1 if name in ONCE else REPEATED)),
                 key=lambda s: s.cpu,
             )
             start = start or spent.cpu
@@ -60,6 +71,24 @@ def measure(args: Namespace) -> Iterator[Row]:
                 "cpu_s": spent.cpu,
                 "times_the_start": spent.cpu / start,
             }
+
+
+def write_session(path: Path, folder: Path, size: int) -> None:
+    """Write a conversation whose messages are the paragraphs of notes."""
+    texts = [text for note in folder.rglob("*.md") for text in note.read_text().split("\n\n")]
+    speakers = cycle(["user", "assistant"])
+    with path.open("w") as file:
+        for text, role in zip(cycle(texts), speakers, strict=False):
+            size -= file.write(message(role, text))
+            if size < 0:
+                return
+
+
+def message(role: str, text: str) -> str:
+    """A line of a session."""
+    time = "2026-03-05T10:00:00.000Z"
+    said = {"role": role, "content": text}
+    return json.dumps({"type": "message", "timestamp": time, "message": said}) + "\n"
 
 
 if __name__ == "__main__":

@@ -28,7 +28,10 @@ class Reading(Protocol):
     """
 
     mtime: float  # seconds since 1970
-    size: int  # bytes
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
 
     @property
     def digest(self) -> bytes:
@@ -73,7 +76,11 @@ class Reading(Protocol):
 
 
 class GrowingReading(Reading, Protocol):
-    """A file of a format that grows."""
+    """A file of a format that grows. `size` and `digest` are of the bytes that were read so far."""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether some of the file is still to be read."""
 
     def skip_to(self, place: "Resumption", size: int, digest: bytes) -> bool:
         """Leave out the lines above `place`, if the first `size` bytes of the file still have this

@@ -10,7 +10,7 @@ built-in model embeds new documents while they are read.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..documents.document import Prepared, chunk_row, document_row
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 GLOBS = Option(TEXT, "names of files", repeated=True)
+PORTION = 10_000  # chunks of a growing file in one transaction
 SAMPLED_FILES = 100
 SAMPLED_BYTES = 4_000  # of each
 
@@ -451,41 +452,76 @@ class Intake:
     def _index_growing(self, due: Due) -> None:
         """Read a file that may be larger than memory, and write its new text.
 
+        It is written in portions, so that the next ingest can go on after one that was interrupted.
+        A file whose stored text may change is written at once.
+        """
+        with (
+            self._report.reading(due.file.path),  # turns an error into a line of the report
+            closing(cast("GrowingReading", self.options.open(due.file.path))) as reading,
+        ):
+            first = self._resumed(due, reading)  # index of a chunk
+            chunks = reading.chunks(*self.options.sizes)
+            rows = (chunk_row(due.doc_id, chunk) for chunk in chunks)
+            may_write_portions = due.known is None or first > 0
+            while True:
+                portion = _portion(rows, reading) if may_write_portions else rows
+                count = self._index_portion(due, reading, first, portion)
+                if count is None or not reading.has_more:
+                    break
+                first = count
+
+    def _resumed(self, due: Due, reading: "GrowingReading") -> int:
+        """Let the reading leave out what is stored. Returns the index of the first chunk to read."""
+        known = due.known
+        if not (known and self._rules.incremental and known.chunking == self.options.chunking):
+            return 0
+        with closing(self._storage.documents.growing(due.doc_id)) as document:
+            place = document.resumption()
+        if place and reading.skip_to(place, known.size, known.content_hash):
+            return place.number
+        return 0
+
+    def _index_portion(
+        self, due: Due, reading: "GrowingReading", first: int, rows: Iterable[dict[str, Any]]
+    ) -> int | None:
+        """Write chunks from the index `first`. Returns the number of all chunks, or None if nothing
+        was written.
+
         If the file is unchanged and only re-chunked, nothing is written until its new chunks have
         embeddings.
         """
         doc_id, file, known, _ = due
-        with (
-            self._report.reading(file.path),  # turns an error into a line of the report
-            closing(cast("GrowingReading", self.options.open(file.path))) as reading,
-            closing(self._storage.documents.growing(doc_id)) as document,
-        ):
-            first = 0  # index of a chunk
-            if known and self._rules.incremental and known.chunking == self.options.chunking:
-                place = document.resumption()
-                if place and reading.skip_to(place, known.size, known.content_hash):
-                    first = place.number
-            chunks = reading.chunks(*self.options.sizes)
-            count = document.spool((chunk_row(doc_id, chunk) for chunk in chunks), first)
-            for warning in reading.warnings:
-                self._report.warning(file.path, *warning)
-            if self._unchanged_hash(known) == reading.digest:
-                unchanged = Unchanged(doc_id, reading.mtime, reading.size)
-                self._writer.add(self._source, unchanged)
-                return
+        with closing(self._storage.documents.growing(doc_id)) as document:
+            count = document.spool(rows, first)
+            if not reading.has_more:
+                for warning in reading.warnings:
+                    self._report.warning(file.path, *warning)
+                if self._unchanged_hash(known) == reading.digest:
+                    unchanged = Unchanged(doc_id, reading.mtime, reading.size)
+                    self._writer.add(self._source, unchanged)
+                    return None
             recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
             if recut and not self._recut.embed_growing(document):
-                return
+                return None
             date = reading.date(doc_id, self.options.date_keys)
             file_document = self.options.document(doc_id, file.path, reading)
             row = document_row(file_document, date, self.options.chunking, count)
-            self._writer.write_growth(self._source, document, row, file.path, reading.left_out)
+            is_written = self._writer.write_growth(self._source, document, row, reading)
+            return count if is_written else None
 
     def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
         """The content hash of a file that need not be indexed again."""
         if known and self._rules.is_current(known):
             return known.content_hash
         return None
+
+
+def _portion(rows: Iterator[dict[str, Any]], reading: "GrowingReading") -> Iterator[dict[str, Any]]:
+    """Yield rows until there are enough for one transaction and the file has more text."""
+    for number, row in enumerate(rows, 1):
+        yield row
+        if number >= PORTION and reading.has_more:
+            return
 
 
 def _seconds_for_extraction() -> float | None:

@@ -7,7 +7,7 @@ embeddings.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..documents.document import Prepared
 from ..embedding.interface import Embedder
@@ -19,6 +19,9 @@ from ..store import HybridStore
 from ..text.characters import plural
 from .reading import Unchanged
 from .report import UNCHANGED, Report
+
+if TYPE_CHECKING:
+    from ..documents.formats import GrowingReading
 
 # Documents written in one transaction, unless their chunks exceed the engine's group
 GROUP = 512
@@ -84,15 +87,20 @@ class Writer:
         source: Source,
         document: GrowingDocument,
         row: dict[str, Any],
-        path: str,
-        left_out: str | None,
-    ) -> None:
-        """Write the new part of a growing document. `left_out` is the rule by which it has no text."""
+        reading: "GrowingReading",
+    ) -> bool:
+        """Write the new part of a growing document. Returns whether it was written.
+
+        A file counts when all of it is written, and as skipped if a rule leaves out its text.
+        """
         before = self._report.files
-        self._write(source, lambda: self._put_growth(document, row, path))
-        if left_out and self._report.files > before:
+        self._write(source, lambda: self._put_growth(document, row))
+        is_written = self._report.files > before
+        if is_written and (reading.has_more or reading.left_out):
             self._report.files = before
-            self._report.skipped_by[left_out] += 1
+        if is_written and reading.left_out and not reading.has_more:
+            self._report.skipped_by[reading.left_out] += 1
+        return is_written
 
     def remember(self, source: Source) -> None:
         """Save the source's settings if they changed."""
@@ -179,7 +187,8 @@ class Writer:
                     chunk["content_hash"] in vectors for chunk in prepared.chunks
                 )
 
-    def _put_growth(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
+    def _put_growth(self, document: GrowingDocument, row: dict[str, Any]) -> None:
+        path = row["source_path"]
         if self.report_taken([(row["doc_id"], path)]):
             return
         written = document.write(row)

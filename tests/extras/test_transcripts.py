@@ -5,10 +5,12 @@ import json
 import os
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -701,6 +703,53 @@ def test_a_session_that_grew_is_stored_like_one_that_is_new(
     with HybridStore(str(tmp_path / "new.db"), {"provider": "none"}) as new:
         ingest(new, path)
         assert stored(store) == stored(new)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_session_is_stored_alike_in_portions_of_any_size(
+    store: HybridStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(grown(number))
+    with HybridStore(str(tmp_path / "new.db"), {"provider": "none"}) as new:
+        assert ingest(new, path).files == 1
+        monkeypatch.setattr("hybrid_memory.sync.ingest.PORTION", 1 + number % 4)
+        assert ingest(store, path).files == 1
+        assert stored(store) == stored(new)
+
+
+def test_an_ingest_of_a_large_session_goes_on_after_a_kill(session: Write, tmp_path: Path) -> None:
+    path = session("a.jsonl", talk(0, 20_000))
+    code = (
+        "import sys; from hybrid_memory import HybridStore; from hybrid_memory.sync import ingest\n"
+        "ingest.PORTION = 100\n"
+        "ingest.Ingest(HybridStore(sys.argv[1], {'provider': 'none'})).run([sys.argv[2]])"
+    )
+    database = str(tmp_path / "killed.db")
+    process = subprocess.Popen([sys.executable, "-c", code, database, str(path)])
+    try:
+        while process.poll() is None and not chunks_in(database) > 300:
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    with (
+        HybridStore(database, {"provider": "none"}) as store,
+        HybridStore(str(tmp_path / "new.db"), {"provider": "none"}) as new,
+    ):
+        before = store.storage.chunks.count()
+        ingest(new, path)
+        assert 300 < before < new.storage.chunks.count()
+        assert ingest(store, path).chunks <= new.storage.chunks.count() - before + 1
+        assert stored(store) == stored(new)
+
+
+def chunks_in(database: str) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
+            return int(conn.execute("select count(*) from chunks").fetchone()[0])
+    except sqlite3.OperationalError:  # not there yet
+        return 0
 
 
 @pytest.mark.parametrize("change", [b"Massage 3 ", b"longer than before "])

@@ -100,6 +100,7 @@ class Transcript:
         self.title = ""
         self._is_subagent: bool | None = None  # from the first line of Codex
         self._stream = stream
+        self._end = size
         self._left = size
         self._hash = hasher()
         self._hashed = 0  # bytes ahead that are in the hash already
@@ -109,6 +110,14 @@ class Transcript:
     @property
     def digest(self) -> bytes:
         return self._hash.digest()
+
+    @property
+    def hashed_size(self) -> int:
+        return self._end - self._left + self._hashed
+
+    @property
+    def has_more(self) -> bool:
+        return self._left > 0
 
     def skip_to(self, place: Resumption, size: int, digest: bytes) -> bool:
         """Go on at a line if the file still begins with `size` bytes that have this hash; else go
@@ -546,7 +555,6 @@ class TranscriptReading:
     def __init__(self, stream: BinaryIO, metadata: Mapping[str, Any]) -> None:
         status = os.fstat(stream.fileno())
         self.mtime = status.st_mtime
-        self.size = status.st_size
         self._stream = stream
         self._folder_metadata = metadata
         self._transcript = Transcript(stream, status.st_size)
@@ -555,6 +563,14 @@ class TranscriptReading:
     @property
     def digest(self) -> bytes:
         return self._transcript.digest
+
+    @property
+    def size(self) -> int:
+        return self._transcript.hashed_size
+
+    @property
+    def has_more(self) -> bool:
+        return self._transcript.has_more
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -592,7 +608,7 @@ class TranscriptReading:
         return self._transcript.date or of_path
 
     def skip_to(self, place: Resumption, size: int, digest: bytes) -> bool:
-        if size > self.size or not self._transcript.skip_to(place, size, digest):
+        if not self._transcript.skip_to(place, size, digest):
             return False
         self._first_index = place.number
         return True
