@@ -3,7 +3,7 @@
 #   docker build -t hybrid-memory .
 #   docker run -p 127.0.0.1:8377:8377 -v ~/notes:/notes:ro -v hybrid-memory:/data hybrid-memory
 #
-# The log has the token that clients need.
+# The log names the file with the token that clients need; `docker exec CONTAINER cat /data/memory.db.token` prints it.
 
 FROM python:3.13-slim AS build
 WORKDIR /source
