@@ -46,7 +46,8 @@ TEMPLATES = "templates"  # the template folder in the vault's settings
 OTHER_WORKSPACE = "other workspace"  # the transcript of a session that began elsewhere
 UNKNOWN_WORKSPACE = "unknown workspace"  # a transcript without the folder of its session
 EVICTED = "not downloaded"  # the placeholder of a note that only iCloud has
-GENERATED = "generated"  # a folder that a tool made
+GENERATED = "generated"  # a folder that a tool made, or OpenClaw's trace of a session beside it
+TRACE = ".trajectory.jsonl"
 SKIPPED_FOLDERS = {"node_modules", "site-packages"}  # the name of the folder is also the rule
 # Folders that are generated if a file with one of these names is beside them
 GENERATED_BESIDE = {
@@ -368,6 +369,8 @@ class Wanted:
         elif not self.matches(name):
             is_evicted = name.endswith(".icloud") and self.matches(original_name(name))
             return EVICTED if is_evicted else PATTERN
+        elif name.endswith(TRACE):
+            return GENERATED
         elif name.startswith(".") and not self._hidden.match(spelled(name)):
             return HIDDEN
         if self._exclude is None:

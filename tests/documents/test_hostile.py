@@ -278,6 +278,8 @@ PATTERNS = {
     "CODE_SIGN": "search",
     "LABELED": "finditer",
     "CAVEAT": "finditer",
+    "MEDIA": "finditer",
+    "BRIEFING": "match",
     "org.ELSEWHERE": "match",
     "org.ID": "finditer",
     "PROPERTY": "finditer",

@@ -274,6 +274,25 @@ def test_wrappers_and_secrets_of_a_message_go(wrapped: str, said: str) -> None:
             [],
         ),
         ("Unknown slash command: foo", []),
+        ("[cron:bfa4cc51-0b06 Hourly] Review the hour.\nCurrent time: noon", []),
+        ("[Fri 2026-05-15 16:22 UTC] [cron:sync Sync] Sync.", []),
+        (
+            "[Inter-session message] sourceSession=agent:main:subagent:5ec2 isUser=false\nIt ended.",
+            [],
+        ),
+        ("[Retry after the previous model attempt failed or timed out]\n\nWhere is it?", []),
+        ("Pre-compaction memory flush. Store durable memories now.", []),
+        ('GatewayRestart:\n{\n  "kind": "restart"\n}', []),
+        (
+            "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nIt ended.\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>\n\nThanks!",
+            ["Thanks!"],
+        ),
+        (
+            "[media attached 1/2: /in/a.jpg (image/jpeg) | /in/a.jpg]\nTo send an image back, prefer the message tool"
+            ' (media).\nLike this.\n\n<file name="b.html" mime="text/plain">\n<b>Pump</b>\n</file>',
+            ["Like this."],
+        ),
+        ("Put it into <file>a.txt</file>", ["Put it into <file>a.txt</file>"]),
         (
             "Why does it say Read HEARTBEAT.md if it exists?",
             ["Why does it say Read HEARTBEAT.md if it exists?"],
@@ -290,6 +309,21 @@ def test_what_a_sub_agent_of_codex_was_told_is_not_said() -> None:
     asked = codex_message("user", "Look at the diff")
     assert read(lines(of_other, of_this, asked))[0] == []
     assert len(read(lines(of_this, of_other, asked))[0]) == 1
+
+
+@pytest.mark.parametrize("before", ["", "[Retry after the previous model attempt failed]\n\n"])
+def test_what_a_sub_agent_of_openclaw_was_told_is_not_said(before: str) -> None:
+    told = f"{before}[Fri 2026-05-15 16:22 UTC] [Subagent Context] You are running as a subagent (depth 1/1)."
+    assert read(lines(pi("user", told), pi("assistant", "I looked.")))[0] == []
+    later = read(lines(pi("user", "Where?"), pi("user", told), pi("assistant", "Here.")))[0]
+    assert [message.text for message in later][-1] == "Here."
+
+
+def test_traces_of_openclaw_are_left_out(store: HybridStore, notes: Callable[..., Path]) -> None:
+    trace = json.dumps({"traceSchema": "openclaw-trajectory", "sessionId": "1"})
+    folder = notes({"a.jsonl": lines(pi("user", "Where?")), "a.trajectory.jsonl": trace})
+    report = Ingest(store, patterns=["*.jsonl"]).run([str(folder)])
+    assert (report.files, report.skipped_by["generated"]) == (1, 1)
 
 
 def test_assistant_may_speak_of_wrappers() -> None:

@@ -54,7 +54,7 @@ CUT_OTHERWISE = "it was cut into chunks with other settings"
 REASONS = {
     HIDDEN: "names that begin with a dot are left out",
     **dict.fromkeys(SKIPPED_FOLDERS, "folders with this name are left out"),
-    GENERATED: "it is a folder that a tool made, such as a virtual environment",
+    GENERATED: "a tool made it, such as a virtual environment, or the trace of a session",
     EVICTED: "only iCloud has the file; open it on this machine to download it",
     "pattern": "no pattern of the folder matches its name",
     "excluded": "--exclude leaves it out",
