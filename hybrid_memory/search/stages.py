@@ -33,6 +33,7 @@ ASSISTANT_SHARE = 0.7  # of the score of a chunk in which only an assistant spea
 LONGEST_QUESTION = 160  # characters
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")  # also full width, Arabic, Greek
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
+VAGUE_SHARE = DATE_SHARE / 2  # the same, if the query is not exact: "four years ago"
 MOST_WITHOUT_NAME = 0.49  # confidence of a passage that lacks a name of the query: not strong
 FIRST = 10  # results, the ones that people read
 MOST_OF_ONE = 3  # of these, how many hits may be of one document
@@ -145,7 +146,7 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
 
 def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """If the query names days, multiply all scores by 1 - DATE_SHARE, and add DATE_SHARE to those of
-    passages that are dated by these days or mention them.
+    passages that are dated by these days or mention them, or VAGUE_SHARE.
     """
     periods = [] if state.request.fts_syntax else state.query.periods
     if not periods:
@@ -153,16 +154,20 @@ def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     hits = list(hits)
     dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        day = dates.get(hit.id)
-        is_meant = day is not None and any(period.has(day) for period in periods)
-        if not is_meant:
-            is_meant = _speaks_of(periods, hit.text, day)
-        hit.of_date = DATE_SHARE if is_meant else 0.0
         hit.scale_by(1 - DATE_SHARE)
+        hit.of_date = _share_of_date(periods, hit.text, dates.get(hit.id))
         hit.add(hit.of_date)
     if not any(hit.of_date for hit in hits):
         state.warnings += [line for line in _unknown_days(state) if line not in state.warnings]
     return best_first(hits)
+
+
+def _share_of_date(periods: "Sequence[Period]", text: str, day: str | None) -> float:
+    """The share of a passage that is dated by a day, for a query that names these periods."""
+    meant = [period for period in periods if day is not None and period.has(day)]
+    if any(not period.is_vague for period in meant) or _speaks_of(periods, text, day):
+        return DATE_SHARE
+    return VAGUE_SHARE if meant else 0.0
 
 
 def _unknown_days(state: SearchState) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.search.request import Request
+from hybrid_memory.search.stages import DATE_SHARE, VAGUE_SHARE
 from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.text.analyzer import indexed, searchable
 from hybrid_memory.text.characters import fold
@@ -145,6 +146,25 @@ def test_years_ago_are_the_days_of_notes_not_what_they_mention(store: HybridStor
     put(store, {"2023-06-01.md": "we moved last year", "2022-06-01.md": "we moved to Ulm"})
     [hit] = store.search("where did we move 4 years ago?", 1, today=TODAY)
     assert hit["doc_id"] == "2022-06-01.md"
+
+
+@pytest.mark.parametrize(
+    ("question", "share"),
+    [
+        ("where did we move 4 years ago?", VAGUE_SHARE),
+        ("where did we move 46 months ago?", VAGUE_SHARE),
+        ("where did we move in June 2022?", DATE_SHARE),
+        ("where did we move on 2022-06-01?", DATE_SHARE),
+        ("where did we move in May 2022?", None),
+        ("where did we move?", None),
+    ],
+)
+def test_days_that_are_not_exact_raise_less(
+    store: HybridStore, question: str, share: float | None
+) -> None:
+    put(store, {"2022-06-01.md": "we moved to Ulm"})
+    [hit] = store.search(question, 1, today=TODAY, explain=True)
+    assert hit["explain"].get("of_date") == share
 
 
 @pytest.mark.both_engines
