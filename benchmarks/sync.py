@@ -1,6 +1,7 @@
 """Time what a heartbeat does: `uv run benchmarks/sync.py` ingests 5,000 made-up notes, then again,
 each time in its own process.
 
+    floor        no more than the state of every file and a dictionary of the stored ones
     nothing      --incremental, with no file changed
     one          --incremental, with one file changed
     again        all files once more, without --incremental
@@ -29,6 +30,19 @@ NOTES = 5000
 REPEATED = 3
 ONCE = "one", "again", "session", "line"
 SESSION = 30_000_000  # bytes
+FLOOR = """
+import os, sqlite3, sys
+stored = "select source_path, file_mtime, file_size from documents"
+known = {path: state for path, *state in sqlite3.connect(sys.argv[1]).execute(stored)}
+folders = [sys.argv[2]]
+for folder in folders:
+    for entry in os.scandir(folder):
+        if entry.is_dir():
+            folders.append(entry.path)
+        else:
+            status = entry.stat()
+            assert known[entry.path] == [status.st_mtime, status.st_size]
+"""
 
 
 def measure(args: Namespace) -> Iterator[Row]:
@@ -41,6 +55,7 @@ def measure(args: Namespace) -> Iterator[Row]:
         search = [*COMMAND, "search", notes.queries(1, 20)[0], "--mode", "keyword"]
         commands = {
             "start": [sys.executable, "-c", "import hybrid_memory.cli"],
+            "floor": [sys.executable, "-c", FLOOR, f"{top}/memory.db", str(folder)],
             "nothing": [*ingest, "--incremental"],
             "one": [*ingest, "--incremental"],
             "again": ingest,
@@ -69,6 +84,7 @@ def measure(args: Namespace) -> Iterator[Row]:
                 "command": name,
                 "wall_s": spent.wall,
                 "cpu_s": spent.cpu,
+                "memory_mb": spent.memory,
                 "times_the_start": spent.cpu / start,
             }
 

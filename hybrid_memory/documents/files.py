@@ -287,30 +287,32 @@ class Walk:
             elif self._is_new(path):
                 if is_folder:
                     subfolders.append(path)
-                else:
-                    yield from self._found(path, partial(entry.stat, follow_symlinks=False))
+                elif found := self._found(path, partial(entry.stat, follow_symlinks=False)):
+                    yield found
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[FoundFile]:
         """Yield the file at this path, named by a user or by a link, if it is wanted."""
-        return self._found(path, partial(os.stat, path))
+        found = self._found(path, partial(os.stat, path))
+        if found:
+            yield found
 
-    def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[FoundFile]:
-        """Yield a file if it is wanted, whatever its name."""
+    def _found(self, path: str, look: Callable[[], os.stat_result]) -> FoundFile | None:
+        """Look at a file; None if it is not wanted, whatever its name."""
         rule: str | None = SPECIAL
         try:
             status = look()
             if stat.S_ISREG(status.st_mode):
                 rule = self.wanted.refusal_of_session(path)
         except FileNotFoundError:
-            return
+            return None
         except (OSError, BadFileError) as error:
             self._cannot_list(path, error)
-            return
+            return None
         if rule:
             self.left_out[path] = rule
-        else:
-            yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+            return None
+        return FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
         """Whether no other path has led to this place."""

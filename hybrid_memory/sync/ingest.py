@@ -112,7 +112,9 @@ class Ingest:
         listings = self.mirror(sources, embeds=True)
         self._warn_of_other_sources(listings)
         for listing in listings:
-            if not (listing.files or listing.others or listing.walk.unread or listing.ours()):
+            if not (
+                listing.files or listing.others or listing.walk.unread or listing.has_documents()
+            ):
                 self.report.warning(
                     listing.source.path,
                     f"no file here matches {_either(listing.source)}",
@@ -177,20 +179,17 @@ class Ingest:
         if self._rechunk:
             rules = rules._replace(chunking=listing.source.chunking(self._store.config))
         intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
-        builtin = self._builtin
-        writer.embedder = builtin
-        outcomes: Iterable[tuple[Due | None, Outcome | None]]
-        if workers:
-            model = (builtin.provider, builtin.path) if builtin else None
-            jobs = ((due, due and due.job) for due in intake.decisions())
-            outcomes = workers.outcomes(jobs, intake.options, model)
-        else:
-            outcomes = ((due, None) for due in intake.decisions())
+        writer.embedder = self._builtin
         try:
-            for number, (due, outcome) in enumerate(outcomes, 1):
+            changed = intake.changed()
+            unchanged = len(listing.files) - len(changed)
+            if unchanged:
+                self._done += unchanged
+                self._tell_files(writer)
+            for number, (due, outcome) in enumerate(self._outcomes(intake, changed, workers), 1):
                 if due:
                     intake.index(due, outcome)
-                if number == len(listing.files):  # the last one
+                if number == len(changed):  # the last one
                     intake.finish()
                 self._done += 1
                 self._tell_files(writer)
@@ -202,6 +201,18 @@ class Ingest:
             self._tell_files(writer)
             raise
         intake.remember_source()
+
+    def _outcomes(
+        self, intake: "Intake", changed: list[FoundFile], workers: "Workers | None"
+    ) -> Iterator[tuple["Due | None", Outcome | None]]:
+        """Yield the work for each file, with its outcome if a worker has done it."""
+        if workers is None:
+            yield from ((due, None) for due in intake.decisions(changed))
+            return
+        builtin = self._builtin
+        model = (builtin.provider, builtin.path) if builtin else None
+        jobs = ((due, due and due.job) for due in intake.decisions(changed))
+        yield from workers.outcomes(jobs, intake.options, model)
 
     @property
     def _builtin(self) -> "BuiltinEmbedder | None":
@@ -376,15 +387,30 @@ class Intake:
         )
         self.options = ReadOptions.of(source, store.config)
 
-    def decisions(self) -> Iterator[Due | None]:
+    def changed(self) -> list[FoundFile]:
+        """The files that are new or changed. The others count as skipped."""
+        known = self._listing.known
+        changed = []
+        for file in self._listing.files:
+            document = known.get(self._source.doc_id(file.relative))
+            is_same = document and document.path == file.path
+            if not (document and is_same and self._rules.is_unchanged(file, document)):
+                changed.append(file)
+        unchanged = len(self._listing.files) - len(changed)
+        if unchanged:
+            self._report.skip(UNCHANGED, unchanged)
+        return changed
+
+    def decisions(self, files: Iterable[FoundFile]) -> Iterator[Due | None]:
         """Yield the work for each file, or None, so that the caller can count all files."""
         documents = self._listing.known
-        files = [(self._source.doc_id(file.relative), file) for file in self._listing.files]
-        paths = {doc_id: document.path for doc_id, document in documents.items()}
+        named = [(self._source.doc_id(file.relative), file) for file in files]
         taken = self._writer.report_taken(
-            (doc_id, file.path) for doc_id, file in files if paths.get(doc_id) != file.path
+            (doc_id, file.path)
+            for doc_id, file in named
+            if doc_id not in documents or documents[doc_id].path != file.path
         )
-        for doc_id, file in files:
+        for doc_id, file in named:
             known = documents.get(doc_id)
             if (doc_id, file.path) in taken or not self._is_due(file, known):
                 yield None

@@ -30,7 +30,7 @@ from ..storage.source import (
     refusal_limits,
 )
 from ..text.characters import storable_name
-from .report import LITTLE_NEW, UNCHANGED, Report
+from .report import LITTLE_NEW, Report
 
 
 def select_sources(
@@ -177,30 +177,31 @@ class Listing(NamedTuple):
     # Other sources with files of this one as their documents, and the number of files
     others: tuple[tuple[Source, int], ...] = ()
 
-    def ours(self) -> list[StoredDocument]:
-        """The documents below this folder whose file names match its patterns."""
-        above = os.path.join(self.source.path, "")
-        return [
-            document
-            for document in self.known.values()
-            if document.path
-            and document.path.startswith(above)
-            and self.walk.wanted.matches(os.path.basename(document.path))
-        ]
-
     def vanished(self) -> list[str]:
-        """The ids of `ours` that the walk did not find, except below folders that could not be
-        listed, and files that only iCloud has.
+        """The ids of the documents below this folder whose file names match its patterns, and whose
+        files the walk did not find, except below folders that could not be listed, and files that
+        only iCloud has.
         """
         present = {self.source.doc_id(file.relative) for file in self.files}
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
         return [
             document.doc_id
-            for document in self.ours()
+            for document in self.known.values()
             if document.doc_id not in present
+            and self._is_ours(document)
             and document.path not in self.walk.evicted
             and not os.path.join(str(document.path), "").startswith(unread)
         ]
+
+    def has_documents(self) -> bool:
+        """Whether the store has a document below this folder whose file name matches its patterns."""
+        return any(map(self._is_ours, self.known.values()))
+
+    def _is_ours(self, document: StoredDocument) -> bool:
+        path = document.path
+        if not path or not path.startswith(os.path.join(self.source.path, "")):
+            return False
+        return self.walk.wanted.matches(os.path.basename(path))
 
     def to_remove(self) -> list[str]:
         """The ids of the documents that an ingest removes.
@@ -335,6 +336,11 @@ class Rules(NamedTuple):
         """Whether the document of an unchanged file may stay as it is."""
         return self.incremental and self.chunking in (None, known.chunking)
 
+    def is_unchanged(self, file: FoundFile, known: StoredDocument) -> bool:
+        """Whether a file need not be opened, because it has the time and the size of its document."""
+        is_same = known.size == file.size and known.mtime == file.mtime
+        return is_same and self.is_current(known)
+
 
 def list_files(source: Source, documents: Documents, report: Report) -> Listing:
     """Walk a source. A folder that cannot be listed is an error in the report."""
@@ -376,14 +382,11 @@ def is_due(
     report: Report,
     follow_symlinks: bool,
 ) -> bool:
-    """Whether to read a file. If not, it counts as skipped; if it cannot be examined, it is an
-    error.
+    """Whether to read a new or changed file. If not, it counts as skipped; if it cannot be examined,
+    it is an error.
     """
     if known is None:
         return True
-    if rules.is_current(known) and (known.mtime, known.size) == (file.mtime, file.size):
-        report.skip(UNCHANGED)
-        return False
     due = None
     with report.reading(file.path):
         due = rules.everything or format_of(file.path).is_due(

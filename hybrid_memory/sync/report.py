@@ -107,10 +107,10 @@ class Report:
         self.embedding_problems += embedded.problems
         self.notes += embedded.notes
 
-    def skip(self, reason: str) -> None:
-        """Count a file that is not read."""
-        self.skipped += 1
-        self.skipped_by[reason] += 1
+    def skip(self, reason: str, files: int = 1) -> None:
+        """Count files that are not read."""
+        self.skipped += files
+        self.skipped_by[reason] += files
 
     def leave_out(self, by_rule: Counter[str]) -> None:
         """Count what the rules left out; of that, only symbolic links also count as skipped."""

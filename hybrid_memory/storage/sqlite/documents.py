@@ -461,4 +461,6 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stored(row: tuple[str, str | bytes | None, float, int, bytes, str]) -> StoredDocument:
-    return StoredDocument(row[0], path_from_column(row[1]), *row[2:])
+    if isinstance(row[1], bytes):
+        row = (row[0], path_from_column(row[1]), *row[2:])
+    return StoredDocument._make(row)
