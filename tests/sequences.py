@@ -31,7 +31,7 @@ from tests.kills import COUNTED
 
 HEADS = (
     "",
-    "---\ntitle: Boiler\ntags: [heating, home]\nstatus: done\ndate: 2026-03-04\n---\n",
+    "---\ntitle: Boiler\ntags: [heating, home]\nstatus: done\ncreated: 2026-01-02\ndate: 2026-03-04\n---\n",
     "---\naliases: [Kettle]\nsuperseded_by: '[[n1]]'\n---\n",
 )
 BLOCKS = (
@@ -61,6 +61,14 @@ FILE_IDS = st.sampled_from(("file/1", "file/2"))
 PICKS = st.integers(0, 20)  # of whatever there is to choose from
 OWNERS = st.sampled_from(("", "ann", "bo"))
 SIZES = st.sampled_from(((512, 50), (300, 0), (900, 120)))
+SETTINGS = st.sampled_from(
+    (
+        {"date_keys": ["created", "date"]},
+        {"date_keys": ["date"]},
+        {"old_embeddings_mb": 0},
+        {"query_cache_size": 0},
+    )
+)
 MODELS = st.sampled_from(("builtin-english", "alpha", "beta", "none", "down"))
 MOMENTS = st.integers(1, 600)  # statements of SQL before the kill
 QUERIES = (
@@ -338,9 +346,7 @@ class Sequences(RuleBasedStateMachine):
     @rule(folder=st.sampled_from(sorted(FOLDERS)), incremental=st.booleans())
     def ingest(self, folder: str, incremental: bool) -> None:
         if folder in self.ingested or self.matching(folder):
-            self.memory.run(*self.ingesting(folder), *["--incremental"] * incremental)
-            self.ingested.add(folder)
-            self.sync(folder)
+            self.ingest_folder(folder, *["--incremental"] * incremental)
 
     @precondition(lambda self: self.ingested or self.files)
     @rule()
@@ -366,6 +372,10 @@ class Sequences(RuleBasedStateMachine):
     @rule(sizes=SIZES)
     def change_sizes(self, sizes: tuple[int, int]) -> None:
         self.memory.set(chunk_size=sizes[0], chunk_overlap=sizes[1])
+
+    @rule(settings=SETTINGS)
+    def change_settings(self, settings: dict[str, Any]) -> None:
+        self.memory.set(**settings)
 
     @rule(model=MODELS)
     def change_model(self, model: str) -> None:
@@ -404,6 +414,12 @@ class Sequences(RuleBasedStateMachine):
         killed = self.memory.killed(moment, "delete", "--doc-id", id)
         if not killed or id not in self.memory.documents():
             self.forget(id)
+
+    @rule(folder=st.sampled_from(sorted(FOLDERS)), moment=MOMENTS)
+    def kill_ingest_and_run_it_again(self, folder: str, moment: int) -> None:
+        if folder in self.ingested or self.matching(folder):
+            self.memory.killed(moment, *self.ingesting(folder))
+            self.ingest_folder(folder)
 
     @precondition(lambda self: self.ingested)
     @rule(moment=MOMENTS)
@@ -536,6 +552,11 @@ class Sequences(RuleBasedStateMachine):
     def ingesting(self, folder: str) -> list[str]:
         patterns = [word for pattern in FOLDERS[folder] for word in ("--pattern", pattern)]
         return ["ingest", "--path", str(self.top / folder), *patterns, "--all"]
+
+    def ingest_folder(self, folder: str, *options: str) -> None:
+        self.memory.run(*self.ingesting(folder), *options)
+        self.ingested.add(folder)
+        self.sync(folder)
 
     def matching(self, folder: str) -> dict[str, bytes]:
         """What an ingest of the folder takes in: the content of each file, by document id."""
