@@ -1,12 +1,12 @@
 """Find the parts of a markdown text that are not prose: noise, which has no meaning, and code, in
 which brackets and # have another meaning.
 
-Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
-without a space, such as base64, hashes and minified code. A long address keeps its beginning, and a
-long list of short values (CSV) and JSON are kept, the latter without its long strings. Text in
-scripts without spaces is never such a run. A removal inside a line leaves a `…`. A chunk of closing
-tags alone is dropped. The patterns begin with the line break before a line, because Python searches
-fastest for it.
+Noise is left out of chunks: rules, HTML comments, the padding of table rows, data: URIs, and runs
+of over 200 characters without a space, such as base64, hashes and minified code. A long address
+keeps its beginning, and a long list of short values (CSV) and JSON are kept, the latter without its
+long strings. Text in scripts without spaces is never such a run. A removal inside a line leaves a
+`…`. A chunk of closing tags alone is dropped. The patterns begin with the line break before a line,
+because Python searches fastest for it.
 
 Code is blanked before links and tags are searched. Its extent depends on the quotes and list items
 around a line, so the text is parsed line by line according to CommonMark 0.31 (appendix, "A parsing
@@ -35,6 +35,10 @@ RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n
 ANY_RULE = re.compile(RULE)
 DASHES = re.compile(r"\n {0,3}-+[ \t]*")  # below a paragraph, they make it a heading
 RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
+# Programs that align the columns of a table pad most cells.
+ROW_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<row>\n[ >]{{0,12}}\|[^\n]*+)")
+PADDING = re.compile(r"(?<=[^ ]) {2,}+(?=\|)|(?<=\|) {2,}+")
+LONG_DASHES = re.compile(r"-{4,}+")
 # A passage of closing tags, as in the documents of a component library, has no meaning.
 CLOSING_TAGS = re.compile(r"\s*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>\s*+)++")
 DATA_URI = re.compile(
@@ -57,6 +61,8 @@ def readable(text: str, start: int = 0) -> str:
 def _readable(body: str) -> str:
     if "<!--" in body or ANY_RULE.search(body):
         body = _without_rules_and_comments(body)
+    if "  |" in body:
+        body = _without_padding(body)
     return without_runs(body)
 
 
@@ -90,6 +96,24 @@ def _without_rules_and_comments(text: str) -> str:
                 continue
             pos = text.index("-->", pos) + len("-->")
         pieces += [text[done:start], "\n" * text.count("\n", start, pos)]
+        done = pos
+    return "".join([*pieces, text[done:]])
+
+
+def _without_padding(text: str) -> str:
+    """Remove the spaces that align the columns of tables, except in code."""
+    pieces: list[str] = []
+    done = 0
+    pos = 0
+    while found := ROW_OR_FENCE.search(text, pos):
+        pos = found.end()
+        if found["fence"]:
+            pos = fence_end(text, found)
+            continue
+        row = PADDING.sub(" ", found["row"])
+        if not row.strip(" \n>|:-"):
+            row = LONG_DASHES.sub("---", row)
+        pieces += [text[done : found.start()], row]
         done = pos
     return "".join([*pieces, text[done:]])
 

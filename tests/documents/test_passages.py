@@ -183,7 +183,7 @@ def test_later_rows_begin_with_the_header_which_is_not_on_their_lines() -> None:
     rows = [f"| host{number} | 10.0.0.{number} |" for number in range(6)]
     text = "\n".join(["# Hosts", "", "| name  | address  |", "|-------|----------|", *rows])
     first, *later = chunk_text(text, 90, 30)
-    assert first.text.startswith("# Hosts\n\n| name  |")
+    assert first.text.startswith("# Hosts\n\n| name |")
     shown = first.text.count("| host")
     for chunk in later:
         assert chunk.header == "| name | address |\n|---|---|\n"
@@ -276,6 +276,10 @@ def test_table_in_code_is_code() -> None:
         ("Zm9v" * 60, ""),
         ("https://example.com/page?token=" + "a1" * 200, "https://example.com/page…"),
         ("function(a){" + "return(a);" * 40 + "}", ""),
+        (
+            "| Name      | Text |\n|:----------|:-----:|\n|  Tin  ore  |      |\n> | a   |b|",
+            "| Name | Text |\n|:---|:---:|\n| Tin  ore | |\n> | a |b|",
+        ),
         (f'{{"port":2222,"image":"{"A" * 300}"}}', '{"port":2222,"image":"…"}'),
         (f'{{"image":"{"A" * 300}"}}', ""),
         (f'x {{"vector":[{"0.123456," * 40}1]}}', "x …"),
@@ -299,6 +303,8 @@ def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
         "x" * 200,
         "https://example.com/" + "a" * 150,
         "data: none",
+        "```\n| id   | name |\n+------+------+\n```",
+        "a   | b",
         '{"error":"'
         + "refused_" * 20
         + '","line":"main.py>connect()","retry":3,"ok":false,"id":null}',
