@@ -423,7 +423,20 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
             line += f", {result['date']}"
         if result.get("newer"):
             line += f", revised by {harmless(result['newer'])}"
-        print(f"{line}, {confidence_text(result)}\n{quoted(result['text'])}\n", file=stream)
+        print(
+            f"{line}, {confidence_text(result)}\n{quoted(without_gaps(result['text']))}\n",
+            file=stream,
+        )
+
+
+def without_gaps(text: str) -> str:
+    """Make one empty line of several in a row, where noise was removed; those in code stay."""
+    lines: list[str] = []
+    for start, end, is_fixed in _lines(text):
+        line = text[start:end]
+        if is_fixed or line.strip() or not lines or lines[-1].strip():
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def quoted(text: str) -> str:

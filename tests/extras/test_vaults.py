@@ -81,6 +81,7 @@ UUID = "66012345-aaaa-bbbb-cccc-1234567890ab"
         (f"- {{{{embed (({UUID}))}}}}", ""),
         ("- {{query (and [[boats]] (task TODO))}}", ""),
         ("- {{renderer :sheet, workbook@16}}", ""),
+        ("- [:span]", ""),
         (f"- Note that (({UUID})), she said", "- Note that …, she said"),
         (f"- See [the crane]((({UUID})))", "- See the crane"),
         ("- {{cloze oil}}", "- {{cloze oil}}"),

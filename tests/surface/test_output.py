@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.surface.output import unmarked
+from hybrid_memory.surface.output import unmarked, without_gaps
 from tests.command import Run, in_terminal
 
 ESCAPES = "gpu \033[31mred\033[0m \033]0;title\007 \u202eturned \x9b2J bell\a del\x7f"
@@ -90,6 +90,11 @@ def test_paths_name_a_file_of_several_results_once(run: Run, folder: Path) -> No
     run("ingest", "--path", str(folder / "pi.md"), "--provider", "none")
     done = run("search", "gpu", "--format", "paths", "--provider", "none")
     assert done.stdout == f"{folder / 'pi.md'}\n"
+
+
+def test_empty_lines_in_a_row_become_one_except_in_code() -> None:
+    code = "```\na\n\n\nb\n```"
+    assert without_gaps(f"- a\n\n \n\n\t- b\n\n{code}\n") == f"- a\n\n\t- b\n\n{code}\n"
 
 
 def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: Run) -> None:

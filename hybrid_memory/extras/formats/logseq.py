@@ -43,9 +43,9 @@ BLOCK_REFERENCE = re.compile(rf"\[([^\[\]\n]{{1,200}})\]\(\(\({_UUID}\)\)\)|\(\(
 MACRO = re.compile(
     rf"{{{{(?:embed[ \t]+{LEFT_OUT}|(?:query|renderer)\b[^{{}}\n]{{0,1000}})[ \t]*}}}}"
 )
-# Drawers, clock lines, and bullets without words
+# Drawers, clock lines, and bullets without words ("[:span]" is a picture cut out of a PDF)
 NOISE = re.compile(
-    rf"\n[ \t]*+(?:(?:[-*](?:[ \t]++#{{1,6}})?)?[ \t]*+(?:{LEFT_OUT}[ \t.]*+)*"
+    rf"\n[ \t]*+(?:(?:[-*](?:[ \t]++#{{1,6}})?)?[ \t]*+(?:(?:{LEFT_OUT}|\[:span\])[ \t.]*+)*"
     r"|:(?:LOGBOOK|PROPERTIES|END):[ \t]*+|CLOCK:[^\n]*+)(?=\n|\Z)"
 )
 BULLET = re.compile(
