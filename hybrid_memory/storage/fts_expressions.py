@@ -33,11 +33,6 @@ def distinct_words(query: Query) -> list[Term]:
     return list({match_expression([term]): term for term in query.affordable_words}.values())
 
 
-def any_of(expressions: Iterable[str]) -> str:
-    """An expression for what matches any of these."""
-    return f"({' OR '.join(expressions)})"
-
-
 def checked_expression(conn: sqlite3.Connection, text: str) -> str:
     """Check an expression for MATCH and fold it; "" for a blank one. Raises QueryError with the
     place of a syntax error.

@@ -307,6 +307,21 @@ class Sources(Protocol):
         """Store the refused files of this host, replacing the earlier ones."""
 
 
+class Selected(Protocol):
+    """The chunks that a search may find."""
+
+    @property
+    def is_broad(self) -> bool:
+        """Whether it is faster to search all chunks and keep the selected ones."""
+
+    @property
+    def share(self) -> float:
+        """An estimate of the share of all chunks that are selected."""
+
+    def among(self, ids: Collection[int]) -> set[int]:
+        """The selected chunks among these."""
+
+
 class KeywordIndex(Protocol):
     """The keyword leg, for one state of the store."""
 

@@ -12,9 +12,10 @@ from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
 from hybrid_memory.storage.fts_expressions import folded_expression, match_expression
+from hybrid_memory.storage.keyword import PROVEN
 from hybrid_memory.storage.rows import best_first
 from hybrid_memory.storage.sqlite.chunks import in_order
-from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH, FTSIndex
+from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
 from hybrid_memory.text.query import MAX_TOKENS, Query
 
 Found = Callable[[str], list[str]]
@@ -221,7 +222,7 @@ def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
 @pytest.fixture
 def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> HybridStore:
     """Words of every frequency in 300 chunks, of which a search scores 20 first."""
-    monkeypatch.setattr("hybrid_memory.storage.sqlite.keyword.FIRST_ROWS", 20)
+    monkeypatch.setattr("hybrid_memory.storage.keyword.FIRST_ROWS", 20)
     rng = random.Random(5)
     words = [f"w{i}" for i in range(60)]
     weights = [1 / (i + 1) for i in range(60)]

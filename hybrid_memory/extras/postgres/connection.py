@@ -81,7 +81,7 @@ class _ArrayDumper(Dumper):
 psycopg.adapters.register_dumper(Array, _ArrayDumper)
 
 NO_NUL = "\ufffd".encode()
-BYTEA, BIGINT, INTEGER, TEXT, REAL = 17, 20, 23, 25, 700  # the server's OIDs of these types
+BYTEA, BIGINT, INTEGER, TEXT, DOUBLE = 17, 20, 23, 25, 701  # the server's OIDs of these types
 UNIT = 4  # bytes; each number has one or two of these units
 # The header of an array: dimensions, whether it may have nulls, type, length, first index
 _HEADER = Struct(">iiIii")
@@ -99,9 +99,9 @@ def bigints(values: Iterable[int]) -> Array:
     return _numbers(BIGINT, "q", values)
 
 
-def reals(values: Iterable[float]) -> Array:
-    """An array of floating-point numbers of 32 bits."""
-    return _numbers(REAL, "f", values)
+def doubles(values: Iterable[float]) -> Array:
+    """An array of floating-point numbers of 64 bits."""
+    return _numbers(DOUBLE, "d", values)
 
 
 def _numbers(type: int, code: str, values: Iterable[float]) -> Array:

@@ -22,6 +22,7 @@ from .chunks import Chunks, Links
 from .connection import Connection, OnWait
 from .documents import Documents
 from .embeddings import Embeddings
+from .fts5 import Tokenizer
 from .keyword import KeywordIndex
 from .postings import Postings
 from .selection import EVERYTHING, Selection, condition
@@ -120,8 +121,12 @@ class PostgresStorage:
         return int(row[0])
 
     @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer()
+
+    @cached_property
     def _postings(self) -> Postings:
-        return Postings(self.connection, self._space)
+        return Postings(self.connection, self._space, self._tokenizer)
 
     @cached_property
     def documents(self) -> Documents:
@@ -144,7 +149,7 @@ class PostgresStorage:
         return Checks(self.connection, self._space)
 
     def keyword(self, chosen: Selection | None = None) -> KeywordIndex:
-        return KeywordIndex(self.connection, self._space, chosen)
+        return KeywordIndex(self.connection, self._space, self._tokenizer, chosen)
 
     def vectors(self, chosen: Selection | None = None) -> VectorIndex:
         return VectorIndex(self.connection, self._space, chosen)

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from math import inf
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, idf
@@ -21,7 +22,7 @@ from ...storage.fts_expressions import checked_expression
 from ...storage.spelling import LONGEST_TERM, Choice, parts_of_similar, word_of_stem
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
-from .connection import Connection
+from .connection import Connection, bigints, integers
 from .fts5 import COLUMNS, LONGEST, Leaf, Node, Piece, Tokenizer, parse
 from .postings import (
     COLUMN_END,
@@ -33,7 +34,12 @@ from .postings import (
 from .selection import Selection
 
 WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
-JOINED = 3  # terms, after the rarest, that choose the chunks to search for a phrase
+# Of the terms of a phrase, the rarest choose the chunks in which it is looked for. Another one
+# chooses, too, unless reading its postings takes longer than looking up the terms of the chunks that
+# it would exclude. One look-up takes as long as POSTINGS_READ; a term is expected to leave one chunk
+# in LEFT.
+POSTINGS_READ = 30
+LEFT = 3
 
 LAST = "\U0010ffff"  # after every character
 
@@ -58,13 +64,27 @@ OF_TERMS = f"""
 select chunk, sum(weight), min(length) from ({decoded(BLOCKS)}) p {{live}}
 group  by chunk
 """
-SEQUENCES_OF = """
-select chunk, sequence from words where space = %(space)s and chunk = any(%(ids)s)
+HAVING_ALL = """
+select chunk from words
+where  space = %(space)s and chunk = any(%(ids)s::bigint[]) and sequence @> %(terms)s::int[]
 """
-CANDIDATES = """
-select w.chunk, w.sequence, p0.length
-from   {terms} join words w on w.space = %(space)s and w.chunk = p0.chunk
-where  position(%(written)s in ' ' || array_to_string(w.sequence, ' ') || ' ') > 0
+# Looks for the phrase at each place of its rarest term, `rarest`, which has `before` terms before it
+# and `after` terms after it. Each time counts with the weight of its column. A look-up for each
+# row, not a join: the planner would read the whole table for a phrase of common words.
+TOGETHER = f"""
+select chunk, weight, length
+from   (select p0.chunk, p0.length,
+               (select sum(case cardinality(array_positions(sequence[: place], {COLUMN_END}))
+                           when 0 then {HEADING_WEIGHT} when 1 then {CONTENT_WEIGHT}
+                           else {CONTEXT_WEIGHT} end)::float8
+                from   words w cross join unnest(array_positions(sequence, %(rarest)s)) place
+                where  w.space = %(space)s and w.chunk = p0.chunk
+                and    sequence[place - %(before)s : place + %(after)s] = %(ids)s::int[]
+                and    (%(lasts)s::int[] is null or sequence[place + %(after)s + 1] = any(%(lasts)s::int[]))
+               ) as weight
+        from   {{terms}}
+        offset 0) counted
+where  weight is not null
 """
 OF_TERM = decoded("postings where term = %(t{n})s")
 
@@ -95,8 +115,8 @@ NOTHING = Phrase(0)
 class Phrases:
     """Looks up terms, each once. Use it for one state of the store."""
 
-    def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
+    def __init__(self, conn: Connection, space: int, tokenizer: Tokenizer) -> None:
+        self._conn, self._space, self._tokenizer = conn, space, tokenizer
         self._known: dict[Term, Phrase] = {}
 
     def of(self, wanted: Sequence[Term]) -> list[Phrase]:
@@ -153,6 +173,12 @@ class Phrases:
         texts = self._conn.all(TEXT_WITH, {"space": self._space, "term": term})
         return word_of_stem(term, " ".join(text for (text,) in texts))
 
+    def found(self, phrase: Phrase) -> Found:
+        """The chunks that have a phrase of these."""
+        if phrase.id is None:
+            return phrase.found
+        return self.postings([phrase.id])
+
     def postings(self, terms: Sequence[int]) -> Found:
         """The chunks that have any of these terms."""
         *_, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (0,)
@@ -165,35 +191,36 @@ class Phrases:
         return [(chunk, weight, length) for chunk, weight, length in rows]
 
     def _phrase(self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]) -> Phrase:
-        if not stems or any(stem not in ids for stem in (stems[:-1] if is_prefix else stems)):
+        fixed = stems[:-1] if is_prefix else stems
+        if not stems or any(stem not in ids for stem in fixed):
             return NOTHING
+        lasts = None
         if is_prefix:
             lasts = self._beginning(stems[-1])
             if not lasts:
                 return NOTHING
-            if len(stems) == 1:
+            if not fixed:
                 found = self.postings(lasts)
                 return Phrase(len(found), found=found)
         elif len(stems) == 1:
             id, frequency = ids[stems[0]]
             return Phrase(frequency, id)
-        else:
-            lasts = [ids[stems[-1]][0]]
-        return self._together(
-            [ids[stem] for stem in (stems[:-1] if is_prefix else stems)], lasts, is_prefix
-        )
+        return self._together([ids[stem] for stem in fixed], lasts)
 
     def _unless(self, phrase: Phrase, others: Sequence[str]) -> Phrase:
         """The phrase in the chunks that do not have all of these other words."""
         if not others or not phrase.frequency:
             return phrase
-        found = phrase.found or self.postings([phrase.id or 0])
+        found = self.found(phrase)
         [stems] = self._tokenizer.terms([" ".join(map(stemmed, others))])
         ids = dict(self._conn.all(IDS, {"space": self._space, "terms": list(set(stems))}))
         if all(stem in ids for stem in stems):
-            chunks = [chunk for chunk, *_ in found]
-            rows = self._conn.all(SEQUENCES_OF, {"space": self._space, "ids": chunks})
-            having = {chunk for chunk, sequence in rows if set(ids.values()) <= set(sequence)}
+            given = {
+                "space": self._space,
+                "ids": bigints(chunk for chunk, *_ in found),
+                "terms": integers(ids.values()),
+            }
+            having = {chunk for (chunk,) in self._conn.all(HAVING_ALL, given)}
             found = [row for row in found if row[0] not in having]
         return Phrase(len(found), found=found, more=phrase.frequency - len(found))
 
@@ -206,45 +233,37 @@ class Phrases:
             )
         ]
 
-    def _together(self, terms: list[tuple[int, int]], lasts: list[int], is_prefix: bool) -> Phrase:
-        """The chunks with these terms (id, frequency) side by side; with a prefix, followed by one
-        of `lasts`.
+    def _together(self, terms: list[tuple[int, int]], lasts: list[int] | None) -> Phrase:
+        """The chunks with these terms (id, frequency) side by side; unless `lasts` is None,
+        followed by one of those.
         """
-        choosing = sorted(dict.fromkeys(terms), key=lambda term: term[1])[: JOINED + 1]
+        ids = [id for id, _ in terms]
+        rarest, *others = sorted(dict.fromkeys(terms), key=itemgetter(1))
+        choosing = [rarest]
+        expected: float = rarest[1]
+        for term in others:
+            if term[1] > POSTINGS_READ * expected:
+                break
+            choosing.append(term)
+            expected /= LEFT
         of_terms = " join ".join(
             f"({OF_TERM.format(n=n)}) p{n}" + (f" on p{n}.chunk = p0.chunk" if n else "")
             for n in range(len(choosing))
         )
-        written = f" {' '.join(str(id) for id, _ in terms)} "
-        parameters: dict[str, Any] = {"space": self._space, "written": written}
+        before = ids.index(rarest[0])
+        parameters: dict[str, Any] = {
+            "space": self._space,
+            "rarest": rarest[0],
+            "before": before,
+            "after": len(ids) - 1 - before,
+            "ids": integers(ids),
+            "lasts": lasts,
+        }
         parameters |= {f"t{n}": id for n, (id, _) in enumerate(choosing)}
-        ids = [id for id, _ in terms]
-        if is_prefix:
-            before = ids
-        else:
-            before = ids[:-1]
-        rows = self._conn.all(CANDIDATES.format(terms=of_terms), parameters)
-        counted = (
-            (chunk, occurrences(sequence, before, set(lasts)), length)
-            for chunk, sequence, length in rows
+        found = self._conn.all(TOGETHER.format(terms=of_terms), parameters)
+        return Phrase(
+            len(found), found=[(chunk, weight, length) for chunk, weight, length in found]
         )
-        found = [row for row in counted if row[1]]
-        return Phrase(len(found), found=found)
-
-
-def occurrences(sequence: Sequence[int], before: Sequence[int], lasts: set[int]) -> float:
-    """How often the terms are side by side, followed by one of `lasts`; each time counts with the
-    weight of its column.
-
-    [5, 7, 0, 5, 7, 0], [5], {7} -> 3.0: once in the heading, and once in the content
-    """
-    total, column, n = 0.0, 0, len(before)
-    for at, id in enumerate(sequence):
-        if id == COLUMN_END:
-            column += 1
-        elif id in lasts and at >= n and sequence[at - n : at] == before:
-            total += WEIGHTS[column]
-    return total
 
 
 # Ignores case only in ASCII, like SQLite's LIKE; other letters are searched in several spellings.

@@ -11,6 +11,7 @@ first whether one is valid (`storage.fts_expressions.checked_expression`); this 
 import re
 import sqlite3
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -60,27 +61,29 @@ class Tokenizer:
     def _learn(self, words: set[str]) -> None:
         if len(self._terms) > MOST_KNOWN:
             self._terms.clear()
-        for word, made in _tokenized(words.difference(self._terms, self._others)).items():
+        for word, made in self._tokenized(words.difference(self._terms, self._others)).items():
             if len(made) == 1:
                 self._terms[word] = made[0]
             else:
                 self._others[word] = made
 
-
-def _tokenized(words: Collection[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {word: [] for word in words}
-    if not found:
-        return found
-    numbered = list(found)
-    conn = sqlite3.connect(":memory:")
-    try:
-        conn.executescript(WORDS_AND_STEMS)
-        conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(numbered))
-        for number, term in conn.execute(TOKENS):
+    def _tokenized(self, words: Collection[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {word: [] for word in words}
+        numbered = list(found)
+        self._database.executemany(
+            "insert into words (rowid, word) values (?, ?)", enumerate(numbered)
+        )
+        for number, term in self._database.execute(TOKENS):
             found[numbered[number]].append(shorten(term))
-    finally:
-        conn.close()
-    return found
+        self._database.rollback()
+        return found
+
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
+        # Threads take turns in using a store.
+        conn = sqlite3.connect(":memory:", check_same_thread=False)
+        conn.executescript(WORDS_AND_STEMS)
+        return conn
 
 
 def shorten(term: str) -> str:

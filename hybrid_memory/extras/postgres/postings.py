@@ -8,13 +8,6 @@ the term, each weighted by its column, in quarters (14 bits). The chunks of a bl
 for each posting would take six times the space, and most of the work of writing it would be the
 row's.
 
-Of the entries of a term that are written together, those that score highest are in the first block.
-A block has the highest share of its term's maximum score that one of its entries reaches, so that a
-search can skip blocks that cannot reach its best (Ding and Suel, "Faster top-k document retrieval
-using block-max indexes", 2011). The share depends on the average length of all chunks. A block also
-has the `average` with which its share was computed: if the current average is k times as long, no
-share is more than k times as large.
-
 Every transaction that adds chunks writes its own blocks. When a term has LOOSE small ones, they are
 merged, so that a posting is written about four times in its life, as in a log-structured merge tree
 (O'Neil et al., 1996).
@@ -38,9 +31,9 @@ from typing import Any, NamedTuple
 from psycopg import Cursor
 
 from ...documents.terms import Terms, terms
-from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B
+from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ...text import analyzer
-from .connection import Array, Connection, bigints, integers, reals, texts
+from .connection import Array, Connection, bigints, integers, texts
 from .fts5 import Tokenizer
 
 SIZE = 128  # entries of a block; the server would store more of them outside of the row
@@ -54,21 +47,14 @@ PAYLOAD = (1 << PLACE) - 1
 CHUNK = f"(first + (entry >> {PLACE}))"
 WEIGHT = f"((entry & {MOST_WEIGHT})::float8 / 4)"
 LENGTH = f"((entry >> {WEIGHT_BITS}) & {MOST_LENGTH})"
-# The share of the most that a term can add to the score of a chunk
-SHARE = f"weight / (weight + {K1} * ({1 - B} + {B}::float8 * length / %(average)s::float8))"
-
 # Packs the rows (term, space, chunk, entry) of `loose` into blocks. Only the payload of an entry is
 # used.
 PACKED = f"""
-select term, space, first, last, share, %(average)s,
-       array(select entry - (first << {PLACE}) from unnest(entries) entry)
-from   (select term, space, min(chunk) as first, max(chunk) as last, max(share) as share,
+select term, space, first, last, array(select entry - (first << {PLACE}) from unnest(entries) entry)
+from   (select term, space, min(chunk) as first, max(chunk) as last,
                array_agg(chunk << {PLACE} | (entry & {PAYLOAD}) order by chunk) as entries
-        from (select *, (row_number() over by_share - 1) / {SIZE} as block
-              from (select *, {SHARE} as share
-                    from (select *, {WEIGHT} as weight, {LENGTH} as length from loose) read
-                   ) scored
-              window by_share as (partition by term order by share desc, chunk)) numbered
+        from (select *, (row_number() over (partition by term order by chunk) - 1) / {SIZE} as block
+              from loose) numbered
         group by term, space, block) packed
 """
 # Rewrites the blocks that match the condition {blocks}, with the entries that match {stays}.
@@ -83,7 +69,7 @@ with old as (
 ), merged as (
     update terms set loose = 0 where {{terms}}
 )
-insert into postings (term, space, first, last, share, average, entries) {PACKED}
+insert into postings (term, space, first, last, entries) {PACKED}
 """
 HAS_CHUNK = """
 exists (select from words where words.space = entry.space and words.chunk = entry.chunk)
@@ -107,9 +93,6 @@ DEAD_SHARE = 0.5
 LEAST_DEAD = 4000  # chunks that are removed, at least, while all slices are rewritten
 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
-AVERAGE = """
-select coalesce(nullif(tokens::float8 / nullif(chunks, 0), 0), 1) from spaces where id = %(space)s
-"""
 IS_LIVE = (
     # a look-up for each row, not a join
     "(select true from words where words.chunk = {chunk} and words.space = %(space)s)"
@@ -122,7 +105,6 @@ class Block(NamedTuple):
     term: int
     first: int
     last: int
-    share: float
     entries: list[int]
 
 
@@ -131,38 +113,13 @@ def payload(length: int) -> int:
     return min(length, MOST_LENGTH) << WEIGHT_BITS
 
 
-class Shares(dict[int, float]):
-    """SHARE for the payload of an entry, computed once, as many entries have the same payload."""
-
-    def __init__(self, average: float) -> None:
-        """`average` is the mean number of tokens per chunk."""
-        self._average = average
-
-    def __missing__(self, payload: int) -> float:
-        weight = (payload & MOST_WEIGHT) / 4
-        length = payload >> WEIGHT_BITS
-        share = weight / (weight + K1 * (1 - B + B * length / self._average))
-        self[payload] = share
-        return share
-
-
-def blocks(term: int, entries: Sequence[int], shares: Shares) -> Iterator[Block]:
-    """Yield the blocks of a term, those that score highest first. Entries must ascend, and have
-    whole chunk ids as their places.
-    """
-    if len(entries) <= SIZE:
-        yield _block(term, entries, max([shares[entry & PAYLOAD] for entry in entries]))
-        return
-    best_first = sorted(entries, key=lambda entry: shares[entry & PAYLOAD], reverse=True)
+def blocks(term: int, entries: Sequence[int]) -> Iterator[Block]:
+    """Yield the blocks of a term. Entries must ascend, and have whole chunk ids as their places."""
     for start in range(0, len(entries), SIZE):
-        some = best_first[start : start + SIZE]
-        yield _block(term, sorted(some), shares[some[0] & PAYLOAD])
-
-
-def _block(term: int, entries: Sequence[int], share: float) -> Block:
-    first = entries[0] >> PLACE
-    base = first << PLACE
-    return Block(term, first, entries[-1] >> PLACE, share, [entry - base for entry in entries])
+        some = entries[start : start + SIZE]
+        first = some[0] >> PLACE
+        base = first << PLACE
+        yield Block(term, first, some[-1] >> PLACE, [entry - base for entry in some])
 
 
 def decoded(rows: str, *columns: str) -> str:
@@ -205,10 +162,10 @@ select id from counted where frequency <= 0
 # COPY is not allowed for roles that see only some spaces. The arrays of many rows are sent as one,
 # and each row has a part of it.
 ADD_BLOCKS = """
-insert into postings (term, space, first, last, share, average, entries)
-select term, %(space)s, first, last, share, %(average)s, (%(entries)s::bigint[])[start:stop]
-from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], %(shares)s::real[],
-              %(starts)s::int[], %(stops)s::int[]) new (term, first, last, share, start, stop)
+insert into postings (term, space, first, last, entries)
+select term, %(space)s, first, last, (%(entries)s::bigint[])[start:stop]
+from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], %(starts)s::int[],
+              %(stops)s::int[]) new (term, first, last, start, stop)
 """
 ADD_WORDS = """
 insert into words (chunk, space, written, sequence)
@@ -220,7 +177,7 @@ from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], 
 """
 ADD_TOTALS = """
 update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s
-returning coalesce(nullif(tokens::float8 / chunks, 0), 1), dead
+returning dead
 """
 
 # Removes chunks from the index, except for their entries in postings and the frequencies of terms:
@@ -283,8 +240,8 @@ class Postings:
     dead ones behind, and a term that leaves and comes back would get a new id.
     """
 
-    def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
+    def __init__(self, conn: Connection, space: int, tokenizer: Tokenizer) -> None:
+        self._conn, self._space, self._tokenizer = conn, space, tokenizer
         self._waiting: list[tuple[int, Terms, str | None]] = []
         self._lost: Counter[int] = Counter()  # removed chunks, by id of a term
         self.added = 0  # chunks added since the server's statistics were last updated
@@ -360,19 +317,19 @@ class Postings:
             known[term] = id
             if loose >= LOOSE - 1:
                 full.append(id)
-        [(average, dead)] = totals.fetchall()
+        [(dead,)] = totals.fetchall()
         new = {term: entries[term] for term in entries if term not in known}
         ids = known | self._add_terms(new)
         if full and dead:
-            self._merge(MERGE_SMALL, average, terms=full)
+            self._merge(MERGE_SMALL, terms=full)
         elif full:
-            self._merge(MERGE_ALL_SMALL, average, terms=full)
+            self._merge(MERGE_ALL_SMALL, terms=full)
         written = _columns_of(rows)
         sequences = _parts("sequences", integers, [_sequence(each, ids) for each in of_chunks])
         unused = self._count({id: entries[term] for term, id in known.items()})
-        made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()}, average)
+        made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()})
         self._conn.execute(ADD_WORDS, {"space": self._space, **written, **sequences})
-        self._add_blocks(made, average)
+        self._add_blocks(made)
         self._drop_unused(unused)
 
     def _add_terms(self, new: dict[str, list[int]]) -> dict[str, int]:
@@ -381,23 +338,17 @@ class Postings:
             return {}
         return dict(self._conn.all(NEW_TERMS, self._count_parameters(new) | {"terms": texts(new)}))
 
-    def _merge(self, statement: str, average: float, **which: Any) -> None:
-        self._conn.execute(statement, which | {"space": self._space, "average": average})
+    def _merge(self, statement: str, **which: Any) -> None:
+        self._conn.execute(statement, which | {"space": self._space})
 
-    def _average(self) -> float:
-        """The mean number of tokens per chunk."""
-        return float(self._conn.one(AVERAGE, {"space": self._space})[0])
-
-    def _add_blocks(self, made: Sequence[Block], average: float) -> None:
+    def _add_blocks(self, made: Sequence[Block]) -> None:
         for start in range(0, len(made), BLOCKS):
-            terms, firsts, lasts, highest, written = zip(*made[start : start + BLOCKS], strict=True)
+            terms, firsts, lasts, written = zip(*made[start : start + BLOCKS], strict=True)
             columns = {
                 "terms": integers(terms),
                 "firsts": bigints(firsts),
                 "lasts": bigints(lasts),
-                "shares": reals(highest),
                 **_parts("entries", bigints, written),
-                "average": average,
             }
             self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
 
@@ -445,7 +396,7 @@ class Postings:
         end = slice + min(SLICES, int(unmerged / of_a_slice))
         slices = [number % SLICES for number in range(slice, end)]
         if slices:
-            self._merge(MERGE_SLICES, self._average(), slices=slices)
+            self._merge(MERGE_SLICES, slices=slices)
             self._conn.execute(MERGED, {"space": self._space, "slice": end % SLICES})
 
     def take_out(self, chunk: int) -> None:
@@ -453,7 +404,7 @@ class Postings:
         self.flush()
         terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
         self.remove([chunk])
-        self._merge(MERGE_AROUND, self._average(), terms=terms, chunk=chunk)
+        self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
 
     def rebuild(self) -> None:
         """Rebuild the index from the chunks."""
@@ -507,10 +458,9 @@ def entries_of(
     return entries
 
 
-def _blocks_of(entries: Mapping[int, list[int]], average: float) -> list[Block]:
+def _blocks_of(entries: Mapping[int, list[int]]) -> list[Block]:
     """The blocks of terms, by id, in the order of the table's index."""
-    shares = Shares(average)
-    return [block for id in sorted(entries) for block in blocks(id, entries[id], shares)]
+    return [block for id in sorted(entries) for block in blocks(id, entries[id])]
 
 
 def _columns_of(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:

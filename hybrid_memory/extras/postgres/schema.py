@@ -13,7 +13,7 @@ from psycopg import errors
 from ...errors import MissingStoreError, StoreError, WayOut
 from .connection import LOCK, Connection
 
-VERSION = 4
+VERSION = 5
 
 
 def add_workspaces(conn: Connection) -> None:
@@ -48,8 +48,17 @@ def add_items(conn: Connection) -> None:
     conn.execute("alter table chunks add column items text not null default ''")
 
 
+def remove_shares_of_blocks(conn: Connection) -> None:
+    conn.execute("alter table postings drop column share, drop column average")
+
+
 # Version -> the step that upgrades its tables to the next version
-STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces, 2: add_roles, 3: add_items}
+STEPS: dict[int, Callable[[Connection], None]] = {
+    1: add_workspaces,
+    2: add_roles,
+    3: add_items,
+    4: remove_shares_of_blocks,
+}
 
 OLDEST = 150_000  # server_version_num
 OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans
@@ -148,8 +157,6 @@ create table postings (                    -- a block of the chunks that have a 
     space   integer not null,
     first   bigint not null,               -- chunk
     last    bigint not null,
-    share   real not null,                 -- highest of an entry, of the most that the term can score
-    average real not null,                 -- mean tokens per chunk when the share was computed
     entries bigint[] not null              -- described in postings.py
 );
 create index postings_by_term on postings (term, first);

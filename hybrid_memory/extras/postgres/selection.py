@@ -14,11 +14,14 @@ from ...text.analyzer import searchable
 from ...text.characters import storable
 from ...text.equality import spelled
 from .chunks import Links
-from .connection import Connection, text
+from .connection import Connection, bigints, text
 
 LONGEST_GLOB = 10_000  # characters
 EVERYTHING = "true"
 LISTED = 20_000  # chunks; the ids of a smaller selection are listed before a search
+# Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
+# the selected chunks
+BROAD = 0.15
 SAMPLE = 64  # chunks for estimating which share is selected
 
 IDS = """
@@ -37,7 +40,7 @@ OF_COLLECTION = """
 """
 AMONG = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
-where  c.space = %(own_space)s and c.id = any(%(looked_at)s)
+where  c.space = %(own_space)s and c.id = any(%(looked_at)s::bigint[])
 and    {where} {below}
 """
 SAMPLED = """
@@ -136,6 +139,10 @@ class Selection:
             return [id for (id,) in rows]
         return None
 
+    @property
+    def is_broad(self) -> bool:
+        return self.share > BROAD
+
     @cached_property
     def share(self) -> float:
         """An estimate of the share of all chunks that are selected."""
@@ -145,7 +152,7 @@ class Selection:
 
     def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""
-        parameters = self._parameters | {"looked_at": list(ids)}
+        parameters = self._parameters | {"looked_at": bigints(ids)}
         return {
             id
             for (id,) in self._conn.all(
@@ -158,7 +165,7 @@ class Selection:
         its parameters.
         """
         if self.ids is not None:
-            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": self.ids}
+            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": bigints(self.ids)}
         joined = JOINED.format(id=id, where=self._where, below=self._below.format(chunks="s"))
         return f"and {joined}", self._parameters
 

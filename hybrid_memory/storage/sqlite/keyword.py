@@ -10,46 +10,22 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import accumulate
-from math import ceil
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ...text.equality import Form
-from ...text.query import Query, Term, term_of
-from ..bm25 import (
-    CONTENT_WEIGHT,
-    CONTEXT_WEIGHT,
-    HEADING_WEIGHT,
-    K1,
-    full_score,
-    idf,
-    rarities,
-    stems,
-)
-from ..fts_expressions import (
-    ANY_ROW,
-    any_of,
-    checked_expression,
-    distinct_words,
-    match_expression,
-)
-from ..rows import KeywordLeg, as_results, best_first, best_of, with_ties
-from ..spelling import LONGEST_TERM, Choice, correct_words, usual_forms, word_of_stem
+from ...text.query import Query, Term
+from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems
+from ..fts_expressions import ANY_ROW, checked_expression, match_expression
+from ..keyword import BM25Index
+from ..rows import Ranking, as_results, best_of
+from ..spelling import LONGEST_TERM, Choice, word_of_stem
 from . import schema
 from .chunks import chunk_terms, document_terms, in_order
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
+    from ...text.equality import Form
     from .selection import Selection
-
-FIRST_ROWS = 4000  # scored first; at 100,000 chunks, the fastest of 1,000 to 8,000
-# Check this many times the hits needed, because the share of a selection is an estimate
-SURPLUS = 1.25
-COMMON = 0.25  # share of all chunks; while the user types, words that more of them have are skipped
-# Ranks that are exact. With 10, 99.9 % of the best 100 are right at 100,000 chunks; with 100, a
-# search takes a quarter longer
-PROVEN = 10
 
 BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
 
@@ -147,7 +123,7 @@ def checksum(terms: "Terms") -> int:
     return crc32("\0".join(terms).encode())
 
 
-class FTSIndex:
+class FTSIndex(BM25Index):
     """The FTS5 index of a database, or of the chunks in a selection. Never commits.
 
     It remembers how many chunks have a term, so use it for one state of the database.
@@ -162,11 +138,11 @@ class FTSIndex:
         selection: "Selection | None" = None,
         vocabulary: "Vocabulary | None" = None,
     ) -> None:
+        super().__init__(selection)
         self._conn = conn
         self._selection = selection
         self._vocabulary = vocabulary or Vocabulary(conn)
-        self._counts: dict[str, int] = {}
-        self._forms: dict[str, Sequence[Form]] = {}  # by the text of a query
+        self._counts: dict[str, int] = {}  # by expression
 
     @property
     def _condition(self) -> str:
@@ -196,91 +172,6 @@ class FTSIndex:
         highlighter = Highlighter(words, [hit["text"] for hit in hits], stems)
         return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
 
-    def ranked(self, query: Query, limit: int) -> KeywordLeg:
-        """The best `limit` chunks by BM25.
-
-        An expression in FTS5's syntax is matched as it is; raises QueryError if it is invalid.
-
-        Otherwise, if the query is the path, file name, stem, alias or title of a document, that
-        document comes first, with scores raised above the others. Words that no chunk has are
-        replaced by words with a similar spelling; in a query of at most two words that finds
-        nothing, also by words that begin with them or contain them. While the user types, this is
-        done before the search; otherwise after it, followed by another search. If still nothing is
-        found, the score is the share of the query's symbols that a chunk contains.
-        """
-        if query.fts_syntax:
-            expression = checked_expression(self._conn, query.text)
-            if not expression:
-                return KeywordLeg([])
-            return KeywordLeg(self._run(expression, limit, self._condition)[:limit])
-        query = self._with_forms(query)
-        if query.is_typed:
-            query = self._correct_words(query, is_found=False)
-        hits, is_name = self._search_words(query, limit)
-        if not query.is_typed and not is_name:
-            query = self._correct_words(query, is_found=bool(hits))
-            if query.substitutes:
-                hits = self._best(query.affordable_terms, limit)
-        if not hits:
-            # Scores are shares of the query's symbols, of which 1 is all
-            return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
-        if is_name:
-            return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)
-        counts = self._with_counts(distinct_words(query))
-        frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
-        full = full_score(frequencies, self.size())
-        return KeywordLeg(hits, False, full, query.substitutes, query.forms)
-
-    def _of_forms(self, query: Query, word: Term) -> int:
-        """The number of chunks with another form of a word; 0 without one."""
-        forms = [Term(form.tokens) for form in query.forms if word.tokens[0] in form.words]
-        return max((count for _, count in self._with_counts(forms)), default=0)
-
-    def _with_forms(self, query: Query) -> Query:
-        """The query with the forms of its words that chunks of the store have."""
-        if query.text not in self._forms:
-            possible = query.possible_forms
-            known: Sequence[Form] = ()
-            anywhere = match_expression(Term(form.tokens) for form in possible)
-            if possible and self._conn.execute(ANY_ROW, (anywhere,)).fetchone():
-                known = usual_forms(possible, self._counts_of)
-            self._forms[query.text] = known
-        return query.with_forms(self._forms[query.text])
-
-    def _counts_of(self, sequences: Sequence[Sequence[str]]) -> list[int]:
-        """The number of chunks in the store with each sequence of tokens."""
-        return self.frequencies([match_expression([Term(tuple(tokens))]) for tokens in sequences])
-
-    def _search_words(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
-        """The chunks with words of the query, and whether the query is a document's name."""
-        wanted = query.affordable_terms
-        if query.is_typed:
-            wanted = self._without_common(wanted)
-        hits = self._best(wanted, limit) if wanted else []
-        named = self._search_name(query, wanted, limit)
-        if not named:
-            return hits, False
-        top = hits[0][1] if hits else 0.0
-        raised = [(id, score + top) for id, score in named.items()]
-        return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
-
-    def _without_common(self, terms: Sequence[Term]) -> list[Term]:
-        """The terms that few chunks have: others take longer than the time between two
-        keystrokes.
-        """
-        most = max(self.size() * COMMON, FIRST_ROWS)
-        return [term for term, count in self._with_counts(terms) if count <= most]
-
-    def _correct_words(self, query: Query, *, is_found: bool) -> Query:
-        """The query with substitutes from the index for words that no chunk has."""
-        written = {word for form in query.forms for word in form.words}
-        new = [
-            word
-            for word, count in self._with_counts(query.affordable_words)
-            if not count and word.tokens[0] not in written
-        ]
-        return correct_words(query, new, self._vocabulary.substitutes_for, is_found=is_found)
-
     def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
         """The BM25 of those of these chunks that have a term of the query."""
         wanted = query.affordable_terms
@@ -292,148 +183,73 @@ class FTSIndex:
         parameters = {"expression": match_expression(wanted), "ids": json.dumps(list(ids))}
         return dict(self._conn.execute(statement, parameters))
 
-    def rarities(self, query: Query) -> dict[str, float]:
-        """The inverse document frequency of each word of the query in the whole store; {} if no
-        chunk has any of them.
-        """
-        forms = self._counts_of([form.tokens for form in query.forms])
-        return rarities(self.counts(query), zip(query.forms, forms, strict=True), self.size())
-
-    def counts(self, query: Query) -> dict[str, int]:
-        """The number of chunks in the store with each word of the query, in query order."""
-        return {word.tokens[0]: count for word, count in self._with_counts(query.affordable_words)}
-
-    def _frequencies_of(self, query: Query) -> dict[str, int]:
-        """The number of chunks with each word of the query, and with each other form, by its
-        expression.
-        """
-        forms = [term_of(form) for form in query.forms]
-        words = self._with_counts([*query.affordable_words, *forms])
-        return {match_expression([word]): count for word, count in words}
-
-    def _with_counts(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
-        """Each term with the number of chunks in the store that have it."""
-        counts = self.frequencies([match_expression([term]) for term in terms])
-        return list(zip(terms, counts, strict=True))
-
     def _run(
+        self,
+        wanted: Sequence[Term],
+        limit: int,
+        choosing: Sequence[Term] | None = None,
+        done: Sequence[Term] = (),
+        *,
+        is_within: bool = True,
+    ) -> Ranking:
+        condition = self._condition if is_within else ""
+        if choosing is None:
+            return self._read(match_expression(wanted), limit, condition)
+        among = f"({match_expression(choosing)})"
+        if done:
+            among += f" NOT ({match_expression(done)})"
+        return self._read(match_expression(wanted), limit, f"{AMONG} {condition}", among)
+
+    def _read(
         self, expression: str, limit: int, condition: str, among: str | None = None
-    ) -> list[tuple[int, float]]:
+    ) -> Ranking:
         """The best chunks that match an expression, and all that score the same as the last of
         them, under a condition on rows that may use another expression, `among`.
         """
         statement = SEARCH.format(rows=condition)
 
-        def read(most: int) -> list[tuple[int, float]]:
+        def read(most: int) -> Ranking:
             parameters = {"expression": expression, "among": among, "limit": most}
             return self._conn.execute(statement, parameters).fetchall()
 
         return best_of(read, limit, self._in_order)
 
+    def _matching(self, query: Query, limit: int) -> Ranking:
+        expression = checked_expression(self._conn, query.text)
+        if not expression:
+            return []
+        return self._read(expression, limit, self._condition)[:limit]
+
+    def _usual_forms(self, possible: "Sequence[Form]") -> "Sequence[Form]":
+        anywhere = match_expression(Term(form.tokens) for form in possible)
+        if not possible or not self._conn.execute(ANY_ROW, (anywhere,)).fetchone():
+            return ()
+        return super()._usual_forms(possible)
+
+    def _substitutes_for(self, word: str, choice: Choice) -> list[str]:
+        return self._vocabulary.substitutes_for(word, choice)
+
+    def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
+        return self._conn.execute(DOC_IDS, (json.dumps(list(ids)),))
+
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        """Chunks ordered by document."""
         return in_order(self._conn, ids)
 
-    def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
-        """The best chunks of the selection that match any term. The first PROVEN ranks are exact,
-        the others nearly always.
-
-        If the selection is broad, this searches all chunks and keeps the selected ones.
-        """
-        if self._selection and self._selection.is_broad:
-            more = SURPLUS / self._selection.share
-            depth, proven = ceil(more * limit), ceil(more * PROVEN)
-            hits = self._best_of(wanted, depth, proven)
-            among = self._selection.among(id for id, _ in hits)
-            ranks = [rank for rank, (id, _) in enumerate(hits) if id in among][:limit]
-            # All matches were found; or the tenth selected one is among the proven ranks
-            if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
-                return [hits[rank] for rank in ranks]
-        elif self._selection:  # few enough rows to score all terms at once
-            return self._run(match_expression(wanted), limit, self._condition)[:limit]
-        # There is no selection, or too few of the best chunks are in it
-        return self._best_of(wanted, limit, PROVEN, self._condition)[:limit]
-
-    def _best_of(
-        self, wanted: Sequence[Term], limit: int, proven: int, condition: str = ""
-    ) -> list[tuple[int, float]]:
-        """The best chunks that match any term, and all that score the same as the last of them,
-        under a condition on rows. The first `proven` ranks are exact.
-
-        Most of the time of a plain search goes into scoring the rows of common words, few of which
-        are among the best. So the rarest terms choose the rows, and all terms score them. A row
-        with none of the rarest terms scores less than the sum of what the other terms can add; if
-        that sum might reach the best ranks, the next rarest terms choose rows, too. This is
-        MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.
-        """
-        expression = match_expression(wanted)
-        if self.size() <= FIRST_ROWS:
-            return self._run(expression, limit, condition)
-        expressions = [match_expression([term]) for term in wanted]
-        counts = self.frequencies(expressions)
-        # A stored size may be too small, but no logarithm may fail
-        size = max(self.size(), *counts)
-        rarest = sorted(
-            (count, expression)
-            for count, expression in zip(counts, expressions, strict=True)
-            if count
-        )
-        bounds = [(K1 + 1) * idf(count, size) for count, _ in rarest]
-        totals = accumulate(count for count, _ in rarest)
-        needed = 1 + next(
-            (i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1
-        )
-        proven = min(proven, limit)
-        by_rarity = [expression for _, expression in rarest]
-        done = 0  # terms whose rows have been scored
-        hits: list[tuple[int, float]] = []
-        while done < needed:
-            among = any_of(by_rarity[done:needed])
-            if done:
-                among += f" NOT {any_of(by_rarity[:done])}"
-            hits += self._run(expression, limit, f"{AMONG} {condition}", among)
-            hits = with_ties(best_first(hits, self._in_order), limit)
-            floor = hits[proven - 1][1] if len(hits) >= limit else 0.0
-            done = needed
-            needed = _needed(bounds, floor)
-        return hits
-
     def size(self) -> int:
-        """The number of chunks in the index."""
         row = self._conn.execute(SIZE).fetchone()
         if row is None:
             row = self._conn.execute(f"select {COUNTED}").fetchone()
         return int(row[0])
 
-    def frequencies(self, expressions: Sequence[str]) -> list[int]:
-        """The number of chunks in the whole store that match each expression."""
+    def frequencies(self, terms: Sequence[Term]) -> list[int]:
+        expressions = [match_expression([term]) for term in terms]
         new = [expression for expression in expressions if expression not in self._counts]
         if new:
             rows = self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)})
             self._counts.update(zip(new, (count for (count,) in rows), strict=True))
         return [self._counts[expression] for expression in expressions]
 
-    def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """The BM25 of the first chunks of the documents with this name. File names rank above other
-        names, first those in the same capitals.
-        """
-        if not query.name:
-            return {}
-        term = Term((query.name,))
-        if not self._conn.execute(ANY_ROW, (match_expression([term]),)).fetchone():
-            return {}
-        expression, among = match_expression([term, *wanted]), match_expression([term])
-        named = dict(self._run(expression, limit, f"{AMONG} {self._condition}", among)[:limit])
-        ids = self._conn.execute(DOC_IDS, (json.dumps(list(named)),))
-        ranks = {id: query.rank_as_name(doc_id) for id, doc_id in ids}
-        top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
-        raised = {id: score + top * ranks[id] for id, score in named.items()}
-        return dict(best_first(raised.items(), self._in_order))
-
-    def _search_fragments(self, query: Query, limit: int) -> list[tuple[int, float]]:
-        """The chunks that contain parts of the query that are not words, such as '→' and '🎉',
-        scored by the share of them that they contain; of equal chunks, the shortest first.
-        """
+    def _search_fragments(self, query: Query, limit: int) -> Ranking:
         fragments = query.fragments
         if not fragments:
             return []
@@ -601,17 +417,6 @@ class BareIndex(FTSIndex):
     def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """As in FTSIndex. The tables of another program have no names of documents."""
         return super()._search_name(query, wanted, limit) if self._is_own else {}
-
-
-def _needed(bounds: Sequence[float], floor: float) -> int:
-    """The number of leading terms whose rows must be read: a chunk that has only the terms after
-    them scores below the floor. `bounds` has the highest score of each term.
-    """
-    needed, rest = len(bounds), 0.0
-    while needed and rest + bounds[needed - 1] < floor:
-        needed -= 1
-        rest += bounds[needed]
-    return needed
 
 
 def _pattern(text: str) -> str:

@@ -125,14 +125,26 @@ def test_a_newer_schema_is_refused(postgres_path: str) -> None:
         HybridStore(postgres_path)
 
 
+# Columns that postings had until the fourth version
+SHARES = (
+    "alter table hybrid_memory.postings "
+    "add share real not null default 1, add average real not null default 1"
+)
+
+
 def test_a_schema_of_the_first_version_gets_workspaces(postgres_path: str, tmp_path: Path) -> None:
-    HybridStore(postgres_path, {"provider": "none"}).close()
+    with HybridStore(postgres_path, {"provider": "none"}) as store:
+        store.store("old", "an old kettle")
+    sql(postgres_path, SHARES)
     sql(postgres_path, "alter table hybrid_memory.chunks drop column role, drop column items")
     sql(postgres_path, "alter table hybrid_memory.folders drop column workspace")
     sql(postgres_path, "update hybrid_memory.version set number = 1")
     with HybridStore(postgres_path, {"provider": "none"}) as store:
         Ingest(store, workspace="/w").run([str(tmp_path)])
         assert [source.workspace for source in store.storage.sources.all()] == ["/w"]
+        store.store("new", "a new kettle")
+        assert {hit["doc_id"] for hit in store.search("kettle", mode="keyword")} == {"old", "new"}
+        assert all(finding.ok for finding in examine(store, thorough=True))
 
 
 def test_a_schema_of_the_second_version_gets_the_roles_of_its_transcripts(
@@ -153,6 +165,7 @@ def test_a_schema_of_the_second_version_gets_the_roles_of_its_transcripts(
         Ingest(store).run([str(tmp_path / "talk.jsonl")])
     before = sql(postgres_path, roles)
     assert {role for _, role in before} == {"user", "assistant", "both"}
+    sql(postgres_path, SHARES)
     sql(postgres_path, "alter table hybrid_memory.chunks drop column role, drop column items")
     sql(postgres_path, "update hybrid_memory.version set number = 2")
     HybridStore(postgres_path, {"provider": "none"}).close()
