@@ -102,7 +102,7 @@ def doctor_options(parser: Parser) -> None:
     parser.add_argument(
         "--thorough",
         action="store_true",
-        help="also read the whole database, with SQLite's and FTS5's own checks, and every file",
+        help="also read the whole database, with its engine's own checks, and every file",
     )
     parser.add_argument(
         "--audit",
@@ -139,12 +139,12 @@ def _show(findings: Sequence[Finding], stream: TextIO) -> None:
 
 
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
-    """Run every check; with `thorough`, also the checks that read the whole file.
+    """Run every check; with `thorough`, also the checks that read the whole database.
 
     Asks the embedding server and the reranker whether they are available, but sends them nothing
     from the store. Raises ConnectionLostError if the connection to the store's own server is lost.
-    Since indexes are rebuilt from the rest of the file, the file itself is checked before a rebuild
-    is advised.
+    Since indexes are rebuilt from the rest of the database, that is checked before a rebuild is
+    advised.
     """
     if thorough:
         checks = THOROUGH
@@ -182,7 +182,9 @@ def _run(store: HybridStore, check: "Check") -> list[Diagnosis]:
 
 
 def _is_damaged(store: HybridStore, diagnoses: Iterable[Diagnosis]) -> bool:
-    """Whether more than an index is damaged. If no check has found out, read the whole file."""
+    """Whether more than an index is damaged. If no check has found out, read the whole
+    database.
+    """
     if any(diagnosis.is_damage for diagnosis in diagnoses):
         return True
     try:
@@ -194,17 +196,17 @@ def _is_damaged(store: HybridStore, diagnoses: Iterable[Diagnosis]) -> bool:
 
 def _engine(store: HybridStore) -> Iterator[Diagnosis]:
     name, way_out = store.storage.checks.engine()
-    yield Diagnosis("sqlite", not way_out, name, way_out)
+    yield Diagnosis("engine", not way_out, name, way_out)
 
 
 def _integrity_not_checked(store: HybridStore) -> Iterator[Diagnosis]:
-    text = "not checked; `hybrid-memory doctor --thorough` reads the whole file"
+    text = "not checked; `hybrid-memory doctor --thorough` reads the whole database"
     yield Diagnosis("integrity", None, text)
 
 
 def _integrity(store: HybridStore) -> Iterator[Diagnosis]:
     checks = store.storage.checks
-    integrity = _summary("integrity", "the database is intact", checks.integrity(), RESTORE)
+    integrity = _summary("integrity", checks.intact, checks.integrity(), RESTORE)
     yield integrity._replace(is_damage=not integrity.ok)
     ok, text = checks.keyword_index()
     yield Diagnosis("keyword index", ok, text, REINDEX if ok is False else "")
@@ -532,7 +534,7 @@ def _first_names(names: list[str]) -> str:
 
 Check = Callable[[HybridStore], Iterable[Diagnosis]]
 CHECKS: dict[str, Check] = {
-    "sqlite": _engine,
+    "engine": _engine,
     "integrity": _integrity_not_checked,
     "tables": _tables,
     "embedder": _embedder,

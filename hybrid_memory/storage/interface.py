@@ -461,11 +461,13 @@ class Catalog(Protocol):
 class Checks(Protocol):
     """Checks for inconsistencies."""
 
+    intact: str  # a line about the result of `integrity` if there is no sign of damage
+
     def engine(self) -> tuple[str, str]:
         """The name and version of the engine, and what to do if it is too old, else ""."""
 
     def integrity(self) -> list[str]:
-        """A line for each sign of damage in the file."""
+        """A line for each sign of damage in the database."""
 
     def keyword_index(self) -> tuple[bool | None, str]:
         """Whether the keyword index is intact (None: it cannot be checked now), and a line about

@@ -40,7 +40,7 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
     findings = examine(filled, thorough=True)
     assert problems(filled) == {}
     assert [finding.check for finding in findings] == [
-        "sqlite", "integrity", "keyword index", "indexed", "documents", "vector index",
+        "engine", "integrity", "keyword index", "indexed", "documents", "vector index",
         "embedder", "embeddings", "sources", "only here", "permissions",
     ]  # fmt: skip
     assert list(filled.storage.connection.iterdump()) == before
@@ -305,7 +305,7 @@ def test_the_file_is_not_read_through_unless_a_thorough_look_is_asked_for(
     examine(filled)
     assert [text for text in statements if "integrity" in text] == []
     assert Finding(
-        "integrity", None, "not checked; `hybrid-memory doctor --thorough` reads the whole file"
+        "integrity", None, "not checked; `hybrid-memory doctor --thorough` reads the whole database"
     ) in examine(filled)
     examine(filled, thorough=True)
     assert len([text for text in statements if "integrity" in text]) == 2

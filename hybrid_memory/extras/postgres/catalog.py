@@ -281,6 +281,8 @@ and   (vector_dims(embedding) <> %(dims)s or not abs(vector_norm(embedding) - 1)
 class Checks:
     """Implements `interface.Checks`."""
 
+    intact = "every index is valid"
+
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._parameters = conn, {"space": space}
 

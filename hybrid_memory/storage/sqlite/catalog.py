@@ -339,6 +339,8 @@ select id, slot from chunks where slot is not null and slot / ? not in (select b
 class Checks:
     """Implements `interface.Checks`."""
 
+    intact = "the database is intact"
+
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
 
