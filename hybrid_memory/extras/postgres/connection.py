@@ -13,9 +13,10 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from getpass import getuser
+from select import select
 from struct import Struct
 from typing import Any
 
@@ -162,9 +163,11 @@ RETRIES = (0.1, 0.4, 1.5, 3.0)
 SESSION = """
 select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
        set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
-       set_config('default_transaction_read_only', %(read_only)s::boolean::text, false),
+       set_config('default_transaction_read_only',
+                  (%(read_only)s or current_setting('default_transaction_read_only')::boolean)::text, false),
        set_config('hnsw.iterative_scan', 'relaxed_order', false),
-       set_config('hnsw.ef_search', case when c.reltuples > %(large)s then '1000' else '400' end, false)
+       set_config('hnsw.ef_search', case when c.reltuples > %(large)s then '1000' else '400' end, false),
+       current_setting('statement_timeout'), quote_ident(current_user), pg_backend_pid()
 from   (select) one left join pg_extension e on e.extname = 'vector'
        left join pg_namespace n on n.oid = e.extnamespace
        left join pg_class c on c.relname = 'chunks' and c.relnamespace = to_regnamespace('hybrid_memory')
@@ -220,15 +223,35 @@ class Connection:
                 "connect_timeout": CONNECT_TIMEOUT,
                 "application_name": "hybrid-memory",
             }
-            opened = psycopg.connect(
-                make_conninfo(self.address, **{**usual, **given}), autocommit=True
-            )
+            address = make_conninfo(self.address, **{**usual, **given})
+            opened = psycopg.connect(address, autocommit=True)
             self._set_up(opened)
+            # A pooler tells its clients a process that is not the server's.
+            is_pooled = self._session != opened.info.backend_pid
+            is_shared = is_pooled and self._is_shared(address)
         except psycopg.Error as error:
             raise StoreError(
                 f"cannot open {self.name}: {self.public_message(error)}"
             ) from None  # the cause may show the password
+        if is_shared:
+            opened.close()
+            raise StoreError(
+                f"cannot open {self.name}: a pooler gives each transaction any session of the server; "
+                "set `pool_mode = session` in PgBouncer for this database"
+            )
         return opened
+
+    def _is_shared(self, address: str) -> bool:
+        """Whether a pooler gives another client the server's session of this one while it is idle.
+        If all sessions are taken, the pooler lets the other one wait, so it does not.
+        """
+        with closing(psycopg.connect(address, autocommit=True)) as other:
+            other.pgconn.send_query(b"select pg_backend_pid()")
+            if not select([other.pgconn.socket], [], [], SILENCE)[0]:
+                return False
+            other.pgconn.consume_input()
+            result = other.pgconn.get_result()
+            return bool(result and result.get_value(0, 0) == str(self._session).encode())
 
     @property
     def is_standby(self) -> bool:
@@ -261,7 +284,8 @@ class Connection:
         self._set_up(self._open)
 
     def _set_up(self, opened: "psycopg.Connection[tuple[Any, ...]]") -> None:
-        opened.execute(SESSION, {"read_only": self._read_only, "large": LARGE})
+        session = opened.execute(SESSION, {"read_only": self._read_only, "large": LARGE})
+        *_, self._timeout, self._role, self._session = session.fetchone() or ("0", "", 0)
 
     def interrupt(self) -> None:
         """Cancel the statement that another thread is running; it fails there."""
@@ -418,6 +442,10 @@ class Connection:
                 self._open.rollback()
             raise
 
+    def is_kept_from_writing(self, error: "psycopg.Error") -> bool:
+        """Whether the server's settings let the role only read."""
+        return isinstance(error, errors.ReadOnlySqlTransaction) and not self._read_only
+
     def failure(self, error: "psycopg.Error", what: str) -> StoreError | None:
         """Explain an error about the server, its disk or the rights of a role, with a way out; None
         for a bug in this program.
@@ -425,6 +453,18 @@ class Connection:
         if isinstance(error, errors.LockNotAvailable):
             return StoreError(
                 f"{self.name} is being written by another process; try again when that is done"
+            )
+        if self.is_kept_from_writing(error):
+            return StoreError(
+                f"{what} {self.name}: default_transaction_read_only is on for the role {self._role}; "
+                "an administrator lets it write with "
+                f"`alter role {self._role} set default_transaction_read_only = off`"
+            )
+        if isinstance(error, errors.QueryCanceled) and self._timeout != "0":
+            return StoreError(
+                f"{what} {self.name}: {self.public_message(error)}; statement_timeout is "
+                f"{self._timeout} for the role {self._role}; search for fewer words, or give it more time "
+                f"with `alter role {self._role} set statement_timeout = '1min'`"
             )
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return StoreError(

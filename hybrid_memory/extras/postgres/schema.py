@@ -362,6 +362,8 @@ def _upgrade(conn: Connection) -> None:
                 STEPS[version](conn)
             conn.execute("update version set number = %(version)s", {"version": VERSION})
     except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
+        if conn.is_kept_from_writing(error):
+            raise
         raise StoreError(
             f"the tables in {conn.name} are from an older version; "
             "run `hybrid-memory stats` once as the role that owns them, to upgrade them"

@@ -18,6 +18,7 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.environment import without_password
 from hybrid_memory.extras.postgres import connection as here
+from hybrid_memory.extras.postgres import schema
 from hybrid_memory.extras.postgres.schema import OF_A_SPACE, VERSION
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
@@ -37,6 +38,13 @@ TABLES = (*OF_A_SPACE, "spaces", "space_roles")
 @pytest.fixture
 def engine() -> str:
     return "postgres"
+
+
+READ_ONLY = " set default_transaction_read_only = on"
+
+
+def name_of(address: str) -> str:
+    return '"' + str(conninfo_to_dict(address)["dbname"]) + '"'
 
 
 def sql(address: str, statement: str) -> list[tuple[Any, ...]]:
@@ -119,6 +127,21 @@ def test_a_database_without_our_tables_is_told_and_left_alone(
     assert sql(address, "select to_regnamespace('hybrid_memory') is null") == [(True,)]
 
 
+@pytest.mark.parametrize(
+    ("name", "oldest", "message"),
+    [
+        ("OLDEST", 10**6, r"PostgreSQL \d+; version 15 or later is needed"),
+        ("OLDEST_PGVECTOR", (99, 0), r"pgvector [\d.]+; install 0\.8 or later"),
+    ],
+)
+def test_an_older_server_is_refused(
+    postgres_path: str, monkeypatch: pytest.MonkeyPatch, name: str, oldest: object, message: str
+) -> None:
+    monkeypatch.setattr(schema, name, oldest)
+    with pytest.raises(StoreError, match=message):
+        HybridStore(postgres_path)
+
+
 def test_a_newer_schema_is_refused(postgres_path: str) -> None:
     sql(postgres_path, f"update hybrid_memory.version set number = {VERSION + 1}")
     with pytest.raises(StoreError, match="written by a newer hybrid-memory"):
@@ -195,6 +218,48 @@ def test_a_role_that_may_only_read_searches_and_is_told_when_it_writes(
         assert reader.stats()["doc_count"] == 1
         with pytest.raises(StoreError, match="permission denied"):
             reader.store("b", "host")
+
+
+def test_a_role_that_the_server_keeps_from_writing_searches_and_is_told_why(
+    postgres: PostgresServer, postgres_path: str, store: HybridStore, embedder: TopicEmbedder
+) -> None:
+    store.store("a", "gpu server")
+    sql(postgres_path, "alter role postgres in database " + name_of(postgres_path) + READ_ONLY)
+    with HybridStore(postgres_path, embedder=embedder) as kept:
+        assert [hit["doc_id"] for hit in kept.search("server")] == ["a"]
+        for write in (lambda: kept.store("b", "host"), lambda: kept.delete("a"), kept.reindex):
+            with pytest.raises(
+                StoreError,
+                match=r"^[^\n]*default_transaction_read_only is on for the role postgres;",
+            ):
+                write()
+    with HybridStore(postgres_path, embedder=embedder) as again:
+        assert again.stats()["doc_count"] == 1
+
+
+def test_a_role_that_the_server_keeps_from_writing_makes_no_tables(
+    postgres: PostgresServer,
+) -> None:
+    address = postgres.database("kept")
+    sql(address, "alter database kept" + READ_ONLY)
+    with pytest.raises(
+        StoreError, match="default_transaction_read_only is on for the role postgres"
+    ):
+        HybridStore(address)
+
+
+def test_a_search_that_takes_longer_than_the_server_allows_is_told_the_way_out(
+    store: HybridStore, postgres_path: str
+) -> None:
+    store.store("a", "gpu server")
+    with (
+        HybridStore(f"{postgres_path}&options=-c%20statement_timeout%3D200", create=False) as slow,
+        pytest.raises(
+            StoreError, match=r"statement_timeout is 200ms for the role postgres; .* = '1min'`$"
+        ),
+        slow.storage.snapshot(),
+    ):
+        slow.storage.connection.execute("select pg_sleep(9)")  # type: ignore[attr-defined]
 
 
 def test_a_connection_that_was_lost_between_two_searches_is_opened_again(
