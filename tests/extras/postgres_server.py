@@ -146,6 +146,17 @@ class PostgresServer:
             conn.execute(f'create database "{name}" template "{template}" strategy file_copy')
         return self.address(name)
 
+    def restored(self, source: str, name: str) -> str:
+        """The address of a new database, made from a dump of another one as in docs/postgres.md."""
+        self.database(name)
+        with psycopg.connect(self.address(name), autocommit=True) as conn:
+            conn.execute("create extension vector")
+        server = ("--host", str(self.folder), "--username", "postgres")
+        dump = str(self.folder / f"{name}.dump")
+        self._run("pg_dump", *server, "--format", "custom", "--file", dump, source)
+        self._run("pg_restore", *server, "--no-comments", "--dbname", name, dump)
+        return self.address(name)
+
     def drop(self, name: str) -> None:
         """Delete a database, whoever is still connected to it."""
         with psycopg.connect(self.address(), autocommit=True) as conn:

@@ -1,4 +1,5 @@
 import json
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,14 @@ def answers(store: HybridStore) -> list[list[tuple[str, float]]]:
     ]
 
 
+def embeddings_of(store: HybridStore) -> "dict[str, array[float]]":
+    documents = [*(f"memory/n{number}.md" for number in range(150)), "told"]
+    ids = [id for doc_id in documents for id in store.storage.chunks.at(doc_id)]
+    index = store.storage.vectors()
+    rows = store.storage.chunks.rows(ids)
+    return {row.chunk_id: array("f", index.of(id) or ()) for id, row in rows.items()}
+
+
 def test_a_copy_there_and_back_answers_the_same(
     filled: HybridStore, postgres_path: str, tmp_path: Path, embedder: TopicEmbedder
 ) -> None:
@@ -59,6 +68,8 @@ def test_a_copy_there_and_back_answers_the_same(
         with HybridStore(tmp_path / "back.db", embedder=embedder) as back:
             assert copy(there, back)["written"] == 151
             assert answers(back) == answers(filled)
+            assert embeddings_of(back) == embeddings_of(filled) == embeddings_of(there)
+            assert len(embeddings_of(back)) == 151
             assert read(back, "told")["text"] == "the password is hunter2"
             assert back.storage.sources.all() == filled.storage.sources.all()
 
