@@ -68,25 +68,25 @@ HAVING_ALL = """
 select chunk from words
 where  space = %(space)s and chunk = any(%(ids)s::bigint[]) and sequence @> %(terms)s::int[]
 """
-# Looks for the phrase at each place of its rarest term, `rarest`, which has `before` terms before it
-# and `after` terms after it. Each time counts with the weight of its column. A look-up for each
-# row, not a join: the planner would read the whole table for a phrase of common words.
+# Looks for a phrase at each place of its rarest term, which has `before` terms before it and `after`
+# terms after it. Each time counts with the weight of its column. A look-up for each row, not a join:
+# the planner would read the whole table for a phrase of common words.
 TOGETHER = f"""
-select chunk, weight, length
+select {{number}} as number, chunk, weight, length
 from   (select p0.chunk, p0.length,
                (select sum(case cardinality(array_positions(sequence[: place], {COLUMN_END}))
                            when 0 then {HEADING_WEIGHT} when 1 then {CONTENT_WEIGHT}
                            else {CONTEXT_WEIGHT} end)::float8
-                from   words w cross join unnest(array_positions(sequence, %(rarest)s)) place
+                from   words w cross join unnest(array_positions(sequence, {{rarest}})) place
                 where  w.space = %(space)s and w.chunk = p0.chunk
-                and    sequence[place - %(before)s : place + %(after)s] = %(ids)s::int[]
-                and    (%(lasts)s::int[] is null or sequence[place + %(after)s + 1] = any(%(lasts)s::int[]))
-               ) as weight
+                and    sequence[place - {{before}} : place + {{after}}] = {{ids}}
+                {{followed}}) as weight
         from   {{terms}}
         offset 0) counted
 where  weight is not null
 """
-OF_TERM = decoded("postings where term = %(t{n})s")
+FOLLOWED = "and sequence[place + {after} + 1] = any({lasts})"
+OF_TERM = decoded("postings where term = {id}")
 
 Found = list[tuple[int, float, int]]  # chunk, weighted occurrences, length of the chunk in tokens
 
@@ -112,6 +112,13 @@ class Phrase(NamedTuple):
 NOTHING = Phrase(0)
 
 
+class Adjacent(NamedTuple):
+    """Terms (id, frequency) side by side; unless `lasts` is None, followed by one of those."""
+
+    terms: Sequence[tuple[int, int]]
+    lasts: Sequence[int] | None
+
+
 class Phrases:
     """Looks up terms, each once. Use it for one state of the store."""
 
@@ -127,10 +134,14 @@ class Phrases:
             texts = list({stem for each in stems for stem in each})
             rows = self._conn.all(TERMS, {"space": self._space, "terms": texts})
             ids = {text: (id, frequency) for text, id, frequency in rows}
-            for term, of_term in zip(new, stems, strict=True):
-                self._known[term] = self._unless(
-                    self._phrase(of_term, term.prefix, ids), term.unless
-                )
+            found = [
+                self._phrase(of_term, term.prefix, ids)
+                for term, of_term in zip(new, stems, strict=True)
+            ]
+            together = iter(self._together([each for each in found if isinstance(each, Adjacent)]))
+            for term, each in zip(new, found, strict=True):
+                phrase = next(together) if isinstance(each, Adjacent) else each
+                self._known[term] = self._unless(phrase, term.unless)
         return [self._known[term] for term in wanted]
 
     def alternatives(self, text: str, *, is_prefix: bool) -> list[list[int]]:
@@ -190,7 +201,9 @@ class Phrases:
         )
         return [(chunk, weight, length) for chunk, weight, length in rows]
 
-    def _phrase(self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]) -> Phrase:
+    def _phrase(
+        self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]
+    ) -> Phrase | Adjacent:
         fixed = stems[:-1] if is_prefix else stems
         if not stems or any(stem not in ids for stem in fixed):
             return NOTHING
@@ -205,7 +218,7 @@ class Phrases:
         elif len(stems) == 1:
             id, frequency = ids[stems[0]]
             return Phrase(frequency, id)
-        return self._together([ids[stem] for stem in fixed], lasts)
+        return Adjacent([ids[stem] for stem in fixed], lasts)
 
     def _unless(self, phrase: Phrase, others: Sequence[str]) -> Phrase:
         """The phrase in the chunks that do not have all of these other words."""
@@ -233,37 +246,51 @@ class Phrases:
             )
         ]
 
-    def _together(self, terms: list[tuple[int, int]], lasts: list[int] | None) -> Phrase:
-        """The chunks with these terms (id, frequency) side by side; unless `lasts` is None,
-        followed by one of those.
-        """
-        ids = [id for id, _ in terms]
-        rarest, *others = sorted(dict.fromkeys(terms), key=itemgetter(1))
-        choosing = [rarest]
-        expected: float = rarest[1]
-        for term in others:
-            if term[1] > POSTINGS_READ * expected:
-                break
-            choosing.append(term)
-            expected /= LEFT
-        of_terms = " join ".join(
-            f"({OF_TERM.format(n=n)}) p{n}" + (f" on p{n}.chunk = p0.chunk" if n else "")
-            for n in range(len(choosing))
-        )
-        before = ids.index(rarest[0])
-        parameters: dict[str, Any] = {
-            "space": self._space,
-            "rarest": rarest[0],
-            "before": before,
-            "after": len(ids) - 1 - before,
-            "ids": integers(ids),
-            "lasts": lasts,
-        }
-        parameters |= {f"t{n}": id for n, (id, _) in enumerate(choosing)}
-        found = self._conn.all(TOGETHER.format(terms=of_terms), parameters)
-        return Phrase(
-            len(found), found=[(chunk, weight, length) for chunk, weight, length in found]
-        )
+    def _together(self, wanted: Sequence[Adjacent]) -> list[Phrase]:
+        """Look up phrases, all at once."""
+        found: list[Found] = [[] for _ in wanted]
+        if wanted:
+            parts = map(_statement, range(len(wanted)), wanted)
+            rows = self._conn.all("union all".join(parts), {"space": self._space})
+            for number, chunk, weight, length in rows:
+                found[number].append((chunk, weight, length))
+        return [Phrase(len(each), found=each) for each in found]
+
+
+def _statement(number: int, wanted: Adjacent) -> str:
+    """The statement that looks up a phrase."""
+    ids = [id for id, _ in wanted.terms]
+    rarest, *others = sorted(dict.fromkeys(wanted.terms), key=itemgetter(1))
+    choosing = [rarest[0]]
+    expected: float = rarest[1]
+    for id, frequency in others:
+        if frequency > POSTINGS_READ * expected:
+            break
+        choosing.append(id)
+        expected /= LEFT
+    terms = " join ".join(
+        f"({OF_TERM.format(id=id)}) p{n}" + (f" on p{n}.chunk = p0.chunk" if n else "")
+        for n, id in enumerate(choosing)
+    )
+    before = ids.index(rarest[0])
+    after = len(ids) - 1 - before
+    followed = ""
+    if wanted.lasts is not None:
+        followed = FOLLOWED.format(after=after, lasts=_array(wanted.lasts))
+    return TOGETHER.format(
+        number=number,
+        rarest=rarest[0],
+        before=before,
+        after=after,
+        ids=_array(ids),
+        followed=followed,
+        terms=terms,
+    )
+
+
+def _array(ids: Sequence[int]) -> str:
+    """An array of integers in SQL."""
+    return f"array[{', '.join(map(str, ids))}]"
 
 
 # Ignores case only in ASCII, like SQLite's LIKE; other letters are searched in several spellings.
