@@ -1,13 +1,14 @@
-"""How load, search and size grow with the memory, on SQLite and PostgreSQL side by side, with
-generated notes.
+"""How load, search and size grow with the memory, on SQLite and PostgreSQL side by side.
 
-    uv run benchmarks/growth_engines.py [--chunks 10000 66000 1000000] [--questions 100] [--folder
-    DIR] [--json FILE]
+    uv run benchmarks/growth_engines.py [--chunks 10000 66000 1000000] [--texts DIR]
+                                        [--questions 100] [--folder DIR] [--json FILE]
                                         [--provider builtin|none]
 
-Both engines ingest the same notes (benchmarks/notes.py), embedded by the built-in model, into
-memories that grow from one size to the next. At each size every question is asked in every mode,
-the engines taking turns, by this process, which stays; a first round is not counted. The server has
+Both engines ingest the same notes, embedded by the built-in model, into memories that grow from one
+size to the next: those below --texts, in an order that is drawn once, as far as they go; otherwise
+made-up ones (benchmarks/notes.py), so that nothing need be fetched. At each size, questions of six
+kinds (benchmarks/real_questions.py) are asked by keyword, the sentences among them in every mode, the
+engines taking turns, by this process, which stays; a first round is not counted. The server has
 the settings below, writes safely, and makes its HNSW index once the notes of a size are in; how
 long that takes is told apart from the load. Without embeddings (--provider none), keywords alone
 are asked. With --folder, what was loaded stays, and another run goes on from there. Times are
@@ -22,7 +23,9 @@ passages are the same in both, and how many of the ten nearest of all the index 
 import argparse
 import json
 import os
+import random
 import resource
+import shutil
 import statistics
 import sys
 import tempfile
@@ -34,6 +37,7 @@ from typing import Any
 from unittest.mock import patch
 
 import notes as generated
+import real_questions
 from common import p95  # it puts the package and the tests on the path, too
 from growth import PER_NOTE
 
@@ -49,6 +53,7 @@ SETTINGS = (
 MODES = ("keyword", "vector", "hybrid")
 PLAIN = "plain"  # the size at which the load without embeddings is measured, too
 DIMS = 256
+PER_CHUNK = 384  # bytes of a text, about
 
 
 def processor(server: PostgresServer) -> tuple[float, float]:
@@ -134,41 +139,48 @@ def size(store: HybridStore) -> dict[str, int]:
 
 
 def ask(
-    stores: dict[str, HybridStore], asked: list[str], modes: Sequence[str], server: PostgresServer
+    stores: dict[str, HybridStore],
+    asked: dict[str, list[tuple[str, str | None]]],
+    modes: Sequence[str],
+    server: PostgresServer,
 ) -> dict[str, Any]:
-    """Every question in every mode."""
-    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-    work: dict[tuple[str, str], float] = defaultdict(float)
-    same: dict[str, list[bool]] = defaultdict(list)
-    for question in asked[:10]:
+    """Every question by keyword, and the sentences in the other modes."""
+    rounds = [(kind, modes[0], of_kind) for kind, of_kind in asked.items()]
+    rounds += [(mode, mode, asked["sentences"]) for mode in modes[1:]]
+    for question, _ in asked["headings"][:10]:
         for store in stores.values():
             store.search(question)
-    for mode in modes:
+    found: dict[str, Any] = {}
+    for name, mode, of_kind in rounds:
+        seconds: dict[str, list[float]] = defaultdict(list)
+        work: dict[str, float] = defaultdict(float)
+        same = []
         servers = processor(server)[1]
-        for question in asked:
+        for question, folder in of_kind:
             tops = []
-            for name, store in stores.items():
+            for engine, store in stores.items():
                 started, work_before = time.perf_counter(), time.process_time()
-                hits = store.search(question, mode=mode)
-                seconds[name, mode].append(1000 * (time.perf_counter() - started))
-                work[name, mode] += time.process_time() - work_before
+                hits = store.search(question, mode=mode, inside=folder)
+                seconds[engine].append(1000 * (time.perf_counter() - started))
+                work[engine] += time.process_time() - work_before
                 tops.append([hit["chunk_id"] for hit in hits])
-            same[mode].append(all(top == tops[0] for top in tops))
-        work["postgres", mode] += processor(server)[1] - servers
-    found: dict[str, Any] = {
-        name: {
-            mode: {
-                "median": round(statistics.median(seconds[name, mode]), 1),
-                "p95": round(p95(seconds[name, mode]), 1),
-                "processor": round(1000 * work[name, mode] / len(asked), 1),
-            }
-            for mode in modes
+            same.append(all(top == tops[0] for top in tops))
+        work["server"] = processor(server)[1] - servers
+        found[name] = {
+            "questions": len(of_kind),
+            "same": round(statistics.mean(same), 3),
+            "processor": {
+                part: round(1000 * spent / len(of_kind), 1) for part, spent in work.items()
+            },
+            "times of sqlite": round(
+                (work["postgres"] + work["server"]) / max(work["sqlite"], 1e-9), 2
+            ),
+            "median": {
+                engine: round(statistics.median(each), 1) for engine, each in seconds.items()
+            },
+            "p95": {engine: round(p95(each), 1) for engine, each in seconds.items()},
         }
-        for name in stores
-    }
-    return found | {
-        "same": {mode: round(statistics.mean(values), 3) for mode, values in same.items()}
-    }
+    return found
 
 
 def recall(store: HybridStore, asked: list[str]) -> float:
@@ -184,15 +196,31 @@ def recall(store: HybridStore, asked: list[str]) -> float:
     return round(statistics.mean(found), 4)
 
 
+def take(texts: Sequence[Path], notes: Path, size: int) -> None:
+    """Copy the first texts into a folder until they have this many bytes."""
+    for number, path in enumerate(texts):
+        size -= path.stat().st_size
+        if size < 0:
+            return
+        target = notes / str(number // generated.PER_FOLDER) / f"{number}-{path.name}"
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
 def measure(folder: Path, server: PostgresServer, args: argparse.Namespace) -> dict[str, Any]:
     """Load and ask at every size."""
     notes, out = folder / "notes", args.json
     modes = MODES[:1] if args.provider == "none" else MODES
     results: dict[str, Any] = json.loads(out.read_text()) if out and out.exists() else {}
+    texts = sorted(args.texts.rglob("*.md")) if args.texts else []
+    random.Random(real_questions.SEED).shuffle(texts)
     written = 0
     for chunks in args.chunks:
         number = round(chunks / PER_NOTE)
-        if not (notes / generated.path(number - 1)).exists():
+        if texts:
+            take(texts, notes, chunks * PER_CHUNK)
+        elif not (notes / generated.path(number - 1)).exists():
             generated.write(notes, number - written, written)
         written = number
         of_size = results.setdefault(str(chunks), {})
@@ -213,12 +241,14 @@ def measure(folder: Path, server: PostgresServer, args: argparse.Namespace) -> d
             name: HybridStore(address, {"provider": args.provider})
             for name, address in addresses.items()
         }
-        asked = generated.queries(args.questions, number)
+        asked = real_questions.drawn(stores["sqlite"], args.questions)
         of_size["chunks"] = {name: store.stats()["chunk_count"] for name, store in stores.items()}
         of_size["search_ms"] = ask(stores, asked, modes, server)
         of_size["bytes"] = {name: size(store) for name, store in stores.items()}
         if len(modes) > 1:
-            of_size["recall_at_10"] = recall(stores["postgres"], asked[:50])
+            of_size["recall_at_10"] = recall(
+                stores["postgres"], [question for question, _ in asked["sentences"][:50]]
+            )
         for store in stores.values():
             store.close()
         keep(results, out)
@@ -235,6 +265,7 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 66_000, 1_000_000])
+    parser.add_argument("--texts", type=Path, help="a folder of notes to ingest (*.md)")
     parser.add_argument(
         "--plain",
         type=int,
