@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory.extras.completion import MANY
+from hybrid_memory.storage.sqlite.schema import VERSION
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.
@@ -142,11 +143,11 @@ def test_what_is_broken_is_passed_over_and_not_changed(
 ) -> None:
     path = Path(environ["HYBRID_MEMORY_DB_PATH"])
     with closing(sqlite3.connect(path)) as conn:
-        conn.execute("pragma user_version = 3")
+        conn.execute(f"pragma user_version = {VERSION + 1}")
         conn.commit()
     assert tab.offered("get zo") == []
     with closing(sqlite3.connect(path)) as conn:
-        assert conn.execute("pragma user_version").fetchone() == (3,)
+        assert conn.execute("pragma user_version").fetchone() == (VERSION + 1,)
     path.write_bytes(b"no database" * 100)
     assert tab.offered("get zo") == []
     Path(environ["HYBRID_MEMORY_CONFIG"]).write_text("{")

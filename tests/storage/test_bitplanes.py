@@ -44,7 +44,7 @@ def expected_score(code: bytes, weights: list[int]) -> int:
 
 def test_the_planes_of_three_vectors_as_the_docstring_draws_them() -> None:
     vectors = [[0.9, -0.1, 0.3], [-0.2, 0.5, 0.4], [-0.7, 0.2, -0.1]]
-    planes = planes_of([bitplanes.code(vector, [0, 0, 0]) for vector in vectors], 1)
+    planes = planes_of([bitplanes.code(vector, [[0, 0, 0]]) for vector in vectors], 1)
     assert list(planes) == [0b001, 0b110, 0b011]
 
 
@@ -101,15 +101,11 @@ def test_ranked_gives_every_place_once_in_falling_order(
     )
 
 
-def test_ranked_doubles_what_it_has_given() -> None:
-    counters = [counters_of([f"{n:06b}".encode() for n in range(64)], [3, 3, 2, 2, 1, 1])]
-    lots = bitplanes.ranked(counters, [bitplanes.mask(range(64))], 4)
-    sizes = [chosen[0].bit_count() for chosen in lots]
-    assert [
-        total >= 4 * 2**i
-        for i, total in enumerate([sum(sizes[: i + 1]) for i in range(len(sizes) - 1)])
-    ]
-    assert sum(sizes) == 64
+def test_ranked_adds_half_of_what_it_has_given() -> None:
+    # The counters of the scores 0 to 63, so that no place ties with the last one of a lot
+    counters = [[bitplanes.mask(n for n in range(64) if n >> bit & 1) for bit in range(6)]]
+    lots = bitplanes.ranked(counters, [bitplanes.mask(range(64))], 8)
+    assert [chosen[0].bit_count() for chosen in lots] == [8, 4, 6, 9, 14, 21, 2]
 
 
 def test_no_blocks_have_no_best() -> None:
@@ -146,8 +142,48 @@ def test_differing_names_the_places() -> None:
 
 
 def test_code_is_above_the_center_not_at_it() -> None:
-    assert bitplanes.code([0.5, 0.0, -0.5], [0.0, 0.0, 0.0]) == b"100"
-    assert bitplanes.code([0.5, 0.6, 0.7], [0.6, 0.6, 0.6]) == b"001"
+    assert bitplanes.code([0.5, 0.0, -0.5], [[0.0, 0.0, 0.0]]) == b"100"
+    assert bitplanes.code([0.5, 0.6, 0.7], [[0.6, 0.6, 0.6]]) == b"001"
+
+
+def test_a_vector_of_few_dimensions_has_a_number_from_0_to_3_for_each_distance() -> None:
+    limits = bitplanes.thresholds([0.0, 0.0, 0.0, 0.0], 8)  # far is farther than 1/2
+    signs_and_fine_bits = bitplanes.code([-0.7, -0.3, 0.3, 0.7], limits)
+    signs, fine = signs_and_fine_bits[:4], signs_and_fine_bits[4:]
+    numbers = [
+        2 * int(sign) + int(bit) for sign, bit in zip(signs.decode(), fine.decode(), strict=True)
+    ]
+    assert numbers == [0, 1, 2, 3]
+
+
+def test_with_many_dimensions_there_are_only_signs() -> None:
+    for dims, count in ((511, 1022), (512, 512)):
+        center = [0.0] * dims
+        assert bitplanes.plane_count(dims) == count
+        assert len(bitplanes.code(center, bitplanes.thresholds(center, count))) == count
+        assert set(bitplanes.weights([1.0] * dims, center, count)) == set(range(count))
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.data())
+def test_a_score_is_the_sum_of_products_of_weights_and_numbers(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    center = [0.0] * len(numbers)
+    limits = bitplanes.thresholds(center, 2 * len(center))
+    _, _, above = limits
+    far = above[0]
+    vector = [far * (-1.5, -0.5, 0.5, 1.5)[number] for number in numbers]
+    size = st.floats(-1, 1).filter(bool)
+    query = data.draw(st.lists(size, min_size=len(numbers), max_size=len(numbers)))
+    weights = bitplanes.weights(query, center, 2 * len(center))
+    [score] = scores_of(
+        bitplanes.counters(planes_of([bitplanes.code(vector, limits)]), 8, weights), 1
+    )
+    assert score == sum(
+        abs(weight) * (number if weight > 0 else 3 - number)
+        for j, number in enumerate(numbers, len(numbers))
+        for weight in [weights.get(j, 0)]
+    )
 
 
 def test_mean_is_by_component() -> None:
@@ -172,13 +208,16 @@ def test_mean_is_by_component() -> None:
 def test_weights_are_the_query_less_its_share_of_the_center(
     query: list[float], center: list[float], expected: dict[int, int]
 ) -> None:
-    assert bitplanes.weights(query, center) == expected
+    assert bitplanes.weights(query, center, len(query)) == expected
+    signs = {j: 2 * weight for j, weight in expected.items()}
+    fine = {len(query) + j: weight for j, weight in expected.items()}
+    assert bitplanes.weights(query, center, 2 * len(query)) == signs | fine
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=50))
 def test_weights_fit_their_bits(query: list[float]) -> None:
-    weights = bitplanes.weights(query, [0.0] * len(query))
-    assert max(map(abs, weights.values()), default=0) == (3 if any(query) else 0)
+    weights = bitplanes.weights(query, [0.0] * len(query), 2 * len(query))
+    assert max(map(abs, weights.values()), default=0) == (6 if any(query) else 0)
 
 
 @given(st.sets(st.integers(0, bitplanes.PLACES - 1)))

@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -274,6 +275,7 @@ def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None)
 
 # Version -> what makes its tables of those of the next version
 TO_OLDER = {
+    4: "update vector_blocks set planes = substr(planes, 1, length(center) / 4 * length(live))",
     3: "alter table chunks drop column items",
     2: "drop index chunks_by_role; alter table chunks drop column role",
     1: "alter table folders drop column workspace",
@@ -287,6 +289,28 @@ def make_older(path: str, version: int) -> None:
         conn.executescript(TO_OLDER[number])
     conn.execute(f"pragma user_version = {version}")
     conn.close()
+
+
+def test_a_database_of_the_fourth_version_gets_fine_bits_after_the_next_command_that_writes(
+    db_path: str,
+) -> None:
+    def planes() -> list[tuple[bytes]]:
+        with closing(sqlite3.connect(db_path)) as conn:
+            return conn.execute("select planes from vector_blocks").fetchall()
+
+    settings = {"provider": "builtin"}
+    with HybridStore(db_path, settings) as store:
+        store.store("a", "The heron eats fish.")
+        store.store("b", "The gull stole the bread.")
+    expected = planes()
+    make_older(db_path, 4)
+    with HybridStore(db_path, settings) as store:
+        assert store.search("heron", mode="vector")[0]["doc_id"] == "a"
+        assert store.storage.checks.vectors(thorough=True) == []
+    assert [len(data) for (data,) in planes()] == [256]
+    with HybridStore(db_path, settings) as store:
+        store.delete("c")
+    assert planes() == expected
 
 
 TRANSCRIPT = [

@@ -328,7 +328,7 @@ def test_many_blocks_are_ranked_as_one(
     for query in FAMILIES["clusters"](rnd, 10):
         read.clear()
         found = search.nearest(query, 10)
-        assert 2 * index.FIRST <= sum(read) < 4 * index.FIRST  # of all blocks, not of each
+        assert 1.5 * index.FIRST <= sum(read) < 3 * index.FIRST  # of all blocks, not of each
         assert found == search.nearest(query, 10, exact=True)
     assert conn.execute("select count(*) from vector_blocks").fetchone()[0] >= ROWS // 64
 
@@ -363,16 +363,16 @@ def test_clear_results_take_few_candidates(
         read.clear()
         search.nearest(query, 10)
         assert len(read) == 2  # the first lot, and one that brought no news
-        assert 2 * index.FIRST <= sum(read) < 4 * index.FIRST  # with those that tie
+        assert 1.5 * index.FIRST <= sum(read) < 3 * index.FIRST  # with those that tie
 
 
 def test_candidates_are_more_where_the_codes_tell_little(
     conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rnd = random.Random(7)
-    search = fill(conn, gauss(rnd, ROWS))
+    search = fill(conn, gauss(rnd, ROWS, 600))  # of so many dimensions, only the signs
     read = candidates(conn, monkeypatch)
-    search.nearest(gauss(rnd, 1)[0], 10)
+    search.nearest(gauss(rnd, 1, 600)[0], 10)
     assert sum(read) >= 4 * index.FIRST
 
 

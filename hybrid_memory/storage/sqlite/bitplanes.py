@@ -22,12 +22,18 @@ The signs give the angle: the more signs two vectors share, the smaller the angl
 subtracted because a component that is large in all vectors would otherwise give all of them the
 same sign.
 
+Signs alone distinguish vectors of few dimensions badly. With fewer than 512 dimensions, each has a
+second plane, which holds the *fine bits*. Both bits together are a number from 0 to 3: far below
+the center, below it, above it, far above it. "Far" is farther than the root mean square of all
+components' distances from the center. The four numbers stand for the distances -3, -1, 1 and 3 in
+some unit, so a sign counts twice as much as a fine bit. The planes of the signs come first.
+
 The score of a place is a rough dot product. If only one of the two vectors is reduced to bits, much
 less is lost than if both are (Gordo et al., "Asymmetric distances for binary embeddings", 2014).
-Therefore each dimension j has a weight, which is component j of the query as an integer from -3 to
-3, and
+Therefore each plane j has a weight: the query's component of its dimension, as an integer from -3 to
+3, doubled for a sign that has a fine bit. And
 
-    score of a place = sum of |weight j| over the dimensions j where its bit is the sign of weight j
+    score of a place = sum of |weight j| over the planes j where its bit is the sign of weight j
 
 The sign of a positive weight is 1, that of a negative weight is 0. The planes of negative weights
 are inverted, so that the scores are sums of planes.
@@ -50,6 +56,7 @@ compared, and the k places are chosen from all blocks together.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil, sqrt
 from operator import add, gt, mul
 
 # In a block, so that a plane has 1 KiB. Longer ints are only a little faster, and a change rewrites
@@ -57,6 +64,9 @@ from operator import add, gt, mul
 PLACES = 8192
 # With 3, a scan takes a third longer and needs a fifth fewer candidates; with 1, it needs many more
 WEIGHT_BITS = 2
+# With this number of dimensions, signs are enough. Fine bits double the time of a scan, and with 256
+# dimensions, they leave a quarter of the candidates
+MANY_DIMENSIONS = 512
 DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
@@ -71,9 +81,34 @@ def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
     return [component / n for component in total]
 
 
-def code(vector: Sequence[float], center: Sequence[float]) -> bytes:
-    """A digit for each dimension: [0.9, -0.1, 0.0] with the center 0 -> b"100"."""
-    return bytes(map(gt, vector, center)).translate(DIGITS)
+def plane_count(dims: int) -> int:
+    """The number of planes of a block: one or two for each dimension."""
+    return dims if dims >= MANY_DIMENSIONS else 2 * dims
+
+
+def thresholds(center: Sequence[float], planes: int) -> list[Sequence[float]]:
+    """The vectors that `code` compares with: the center, and if there are `planes` for fine bits,
+    what is far below it and far above it.
+
+    The root mean square of the distances from the center follows from the length of all vectors,
+    which is 1.
+    """
+    dims = len(center)
+    if planes == dims:
+        return [center]
+    far = sqrt(max(1 - sum(map(mul, center, center)), 0.0) / dims)
+    return [center, [c - far for c in center], [c + far for c in center]]
+
+
+def code(vector: Sequence[float], limits: Sequence[Sequence[float]]) -> bytes:
+    """A digit for each plane, by the `thresholds`: [0.9, -0.1, 0.0] -> b"100" by [0.0, 0.0, 0.0]."""
+    signs, *others = [bytes(map(gt, vector, limit)) for limit in limits]
+    fine = b""
+    if others:
+        # Set for components below the center, but not far below it, and for those far above it
+        not_far_below, far_above = map(int.from_bytes, others)
+        fine = (int.from_bytes(signs) ^ not_far_below ^ far_above).to_bytes(len(signs))
+    return (signs + fine).translate(DIGITS)
 
 
 def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
@@ -81,18 +116,18 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
 
     The planes follow each other, in `width` bytes each. The planes of an empty block are b"".
     """
-    dims = len(next(iter(codes.values())))
-    old_width = len(planes) // dims
+    count = len(next(iter(codes.values())))
+    old_width = len(planes) // count
     first = min(codes)
     last = max(codes)
-    blank = b"0" * dims
+    blank = b"0" * count
     # `int()` reads the highest place first
     digits = b"".join(codes.get(place, blank) for place in range(last, first - 1, -1))
     others = ~mask(codes)
     result = bytearray()
-    for j in range(dims):
+    for j in range(count):
         plane = int.from_bytes(planes[j * old_width : (j + 1) * old_width], "little") & others
-        plane |= int(digits[j::dims], 2) << first
+        plane |= int(digits[j::count], 2) << first
         result += plane.to_bytes(width, "little")
     return bytes(result)
 
@@ -107,9 +142,8 @@ def differing(planes: bytes, others: bytes, width: int) -> int:
     return result
 
 
-def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
-    """The weights that are not 0, by dimension: the query as integers, without its share of the
-    center.
+def weights(query: Sequence[float], center: Sequence[float], planes: int) -> dict[int, int]:
+    """The weights that are not 0, by plane: the query as integers, without its share of the center.
 
     All vectors have the center in common, so it does not change their order. If the query is
     similar to the vectors, the whole center is subtracted. A question, for example, is less similar
@@ -120,7 +154,9 @@ def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
     share = min(max(share, 0.0), 1.0)
     rest = [q - share * c for q, c in zip(query, center, strict=True)]
     largest = max(map(abs, rest)) or 1.0
-    rounded = (round(component / largest * (2**WEIGHT_BITS - 1)) for component in rest)
+    rounded = [round(component / largest * (2**WEIGHT_BITS - 1)) for component in rest]
+    if planes > len(center):
+        rounded = [2 * weight for weight in rounded] + rounded
     return {j: weight for j, weight in enumerate(rounded) if weight}
 
 
@@ -130,11 +166,11 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
     With the same weights, every block has the same number of counters.
     """
     ones = (1 << 8 * width) - 1
-    # Planes with the value 1, planes with the value 2
-    levels: list[list[int]] = [[] for _ in range(WEIGHT_BITS)]
+    # Planes with the value 1, with the value 2, and with the value 4
+    levels: list[list[int]] = [[] for _ in range(WEIGHT_BITS + 1)]
     entered = [
         [level for b, level in enumerate(levels) if weight >> b & 1]
-        for weight in range(2**WEIGHT_BITS)
+        for weight in range(2 ** (WEIGHT_BITS + 1))
     ]
     for j, weight in weights.items():
         plane = int.from_bytes(planes[j * width : (j + 1) * width], "little")
@@ -189,15 +225,15 @@ def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[
 
 
 def ranked(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> Iterator[list[int]]:
-    """Yield all places, the highest scores first: the best k, then k more, then twice as many, and
-    so on, as `best` gives them.
+    """Yield all places, the highest scores first: the best k, and then each time half as many as
+    all before, as `best` gives them.
     """
     seen = 0
     while any(among):
         chosen = best(blocks, among, k)
         among = [a ^ c for a, c in zip(among, chosen, strict=True)]
         seen += k
-        k = seen
+        k = ceil(seen / 2)
         yield chosen
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...text.characters import storable
-from ..encoding import UNIT, decode_embedding
+from ..encoding import FLOAT_BYTES, UNIT, decode_embedding
 from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ..rows import MISCOUNT
@@ -417,9 +417,10 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
             for (count,) in conn.execute(COUNT_UNPAIRED)
         ]
     common = read_center(conn)
-    center = decode_embedding(common)
+    dims = len(common) // FLOAT_BYTES
     for block, live, own, size in conn.execute(BLOCKS):
-        if own != common or size != len(center) * len(live):
+        sizes = (dims * len(live), bitplanes.plane_count(dims) * len(live))
+        if own != common or size not in sizes:
             problems.append(f"block {block} has the wrong center or size")
             continue
         in_use = bitplanes.mask(
@@ -435,7 +436,8 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
 def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
     """A line for each embedding of a block that is invalid or that its code does not match."""
     chunks = {slot % PLACES: (id, data or b"") for id, data, slot in chunks_in(conn, block)}
-    center = decode_embedding(common)
+    planes = read_planes(conn, block)
+    limits = bitplanes.thresholds(decode_embedding(common), len(planes) // width)
     problems = []
     codes = {}
     for place, (id, data) in chunks.items():
@@ -445,9 +447,8 @@ def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes
                 f"chunk {id} has an embedding of another dimension, or its length is not 1"
             )
         elif place < 8 * width:
-            codes[place] = bitplanes.code(vector, center)
+            codes[place] = bitplanes.code(vector, limits)
     if codes:
-        planes = read_planes(conn, block)
         wrong = bitplanes.places(
             bitplanes.differing(planes, bitplanes.insert(planes, codes, width), width)
         )

@@ -54,6 +54,8 @@ PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_pa
 LAST = "select coalesce(max(id), 0) from chunks"
 MUCH_FREE = 0.01  # share of the pages
 MUCH_GROWN = 1.5  # times the earlier number of chunks
+# Blocks of an older version that one process brings up to date, in about three seconds
+REFINED = 8
 
 
 class SQLiteStorage:
@@ -239,12 +241,23 @@ class SQLiteStorage:
             self.connection.close()
 
     def _tidy(self, last_before: int) -> None:
-        """Merge the keyword index if it has grown much, which makes it smaller and faster, and
-        release free pages.
+        """Merge the keyword index if it has grown much, which makes it smaller and faster; add fine
+        bits to blocks of an older version; and release free pages.
         """
         if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
             FTSIndex(self.connection).optimize()
+        self._refine()
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
             # Each step frees one page, and `execute` runs only one step.
             self.connection.executescript("pragma incremental_vacuum")
+
+    def _refine(self) -> None:
+        from .vectors import refine
+
+        for _ in range(REFINED):
+            self.connection.execute("begin immediate")
+            is_refined = refine(self.connection)
+            self.connection.execute("commit")
+            if not is_refined:
+                break

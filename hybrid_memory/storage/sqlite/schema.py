@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 4
+VERSION = 5
 # FTS5 has secure-delete; without it, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # distinguishes our files from other SQLite databases
@@ -67,7 +67,7 @@ create table vector_blocks (
     block  integer primary key,
     live   blob not null,             -- a bit for each of 8,192 places: set if it is in use
     center blob not null,             -- the mean of a sample of embeddings, the same in every row
-    planes blob not null              -- a bit for each place and dimension, see bitplanes.py
+    planes blob not null              -- one or two bits for each place and dimension, see bitplanes.py
 );
 
 create table query_embeddings (
@@ -234,6 +234,13 @@ def add_roles(conn: sqlite3.Connection) -> None:
 def add_items(conn: sqlite3.Connection) -> None:
     """Files are read again, because their chunks were cut by an older version."""
     conn.execute("alter table chunks add column items text not null default ''")
+
+
+@step(4)
+def allow_fine_bits(conn: sqlite3.Connection) -> None:
+    """Nothing to do yet: blocks of the versions before have no fine bits, and get them later, see
+    `vectors.refine`. Older versions cannot write blocks that have them.
+    """
 
 
 def upgrade(conn: sqlite3.Connection, version: int) -> None:

@@ -13,7 +13,7 @@ import json
 import sqlite3
 import struct
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from importlib import import_module
 from itertools import chain, count
@@ -47,6 +47,9 @@ SPARSE = PLACES // 4
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
+WITHOUT_FINE_BITS = (
+    "select block from vector_blocks where length(planes) < ? * length(live) limit 1"
+)
 CENTER = "select center from vector_blocks limit 1"
 SET_LIVE = "update vector_blocks set live = ? where block = ?"
 SET_BLOCK = """
@@ -145,7 +148,7 @@ class Placing:
         slot = next(self._slots)
         block, place = divmod(slot, PLACES)
         self._codes.setdefault(block, {})[place] = bitplanes.code(
-            decode_embedding(data), self._middle
+            decode_embedding(data), self._limits
         )
         return slot
 
@@ -166,7 +169,7 @@ class Placing:
     def _free(self) -> Iterator[int]:
         """Yield the free slots."""
         self._center = self._fixed or read_center(self._conn)
-        self._middle = decode_embedding(self._center)
+        self._limits = _thresholds(self._center)
         counts = _counts(self._conn)
         roomiest = sorted(counts, key=lambda block: counts[block])[:1]
         for block in chain(roomiest, count(max(counts, default=-1) + 1)):
@@ -202,16 +205,24 @@ def rebuild(conn: sqlite3.Connection) -> None:
     if size:
         sample = conn.execute(SAMPLED, (CENTER_SAMPLE,))
         center = encode_embedding(bitplanes.mean(decode_embedding(data) for (data,) in sample))
-        middle = decode_embedding(center)
         for (block,) in conn.execute(USED_BLOCKS, (PLACES,)).fetchall():
-            rows = chunks_in(conn, block)
-            codes = {
-                slot % PLACES: bitplanes.code(decode_embedding(data), middle)
-                for _, data, slot in rows
-            }
-            _write(conn, block, codes, center)
+            _write(conn, block, _codes(conn, block, center), center)
         while slotless := conn.execute(SLOTLESS, (PLACES,)).fetchall():
             _place(conn, slotless, center)
+
+
+def refine(conn: sqlite3.Connection) -> bool:
+    """Add the fine bits to a block of an older version, in which all planes are of signs. Returns
+    False if there is no such block.
+
+    Takes half a second of the processor. Until the last block has its fine bits, searches use only
+    the signs.
+    """
+    center = read_center(conn)
+    row = conn.execute(WITHOUT_FINE_BITS, (_plane_count(center),)).fetchone()
+    if row:
+        _write(conn, row[0], {}, center)
+    return row is not None
 
 
 def read_center(conn: sqlite3.Connection) -> bytes:
@@ -250,14 +261,32 @@ def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: byte
     placing.finish()
 
 
-def _write(conn: sqlite3.Connection, block: int, codes: dict[int, bytes], center: bytes) -> None:
+def _write(conn: sqlite3.Connection, block: int, codes: Mapping[int, bytes], center: bytes) -> None:
     """Write codes at these places. The width of the planes is a power of two with room for the last
-    place.
+    place. A block without fine bits gets them.
     """
     live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+    if len(planes) != _plane_count(center) * len(live):
+        codes = _codes(conn, block, center)
+        planes = b""
     width = max(len(live), 1 << (max(codes) // 8).bit_length())
     live = (int.from_bytes(live, "little") | bitplanes.mask(codes)).to_bytes(width, "little")
     conn.execute(SET_BLOCK, (block, live, center, bitplanes.insert(planes, codes, width)))
+
+
+def _codes(conn: sqlite3.Connection, block: int, center: bytes) -> dict[int, bytes]:
+    """The codes of a block's embeddings, by place."""
+    limits = _thresholds(center)
+    rows = chunks_in(conn, block)
+    return {slot % PLACES: bitplanes.code(decode_embedding(data), limits) for _, data, slot in rows}
+
+
+def _plane_count(center: bytes) -> int:
+    return bitplanes.plane_count(len(center) // FLOAT_BYTES)
+
+
+def _thresholds(center: bytes) -> list[Sequence[float]]:
+    return bitplanes.thresholds(decode_embedding(center), _plane_count(center))
 
 
 def _compact(conn: sqlite3.Connection, block: int) -> None:
@@ -463,14 +492,17 @@ class VectorIndex:
     def _candidates(
         self, query: UnitVector, n: int, slots: Collection[int] | None
     ) -> Iterator[Collection[int]]:
-        """Yield all slots, ordered by the bit planes: the best n, then n more, then twice as many,
-        and so on.
+        """Yield all slots, ordered by the bit planes: the best n, and then each time half as many as
+        all before.
         """
         if slots is not None and len(slots) <= n:
             yield slots
             return
         allowed = None if slots is None else by_block(slots)
-        weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)))
+        count = bitplanes.plane_count(len(query))
+        if self._conn.execute(WITHOUT_FINE_BITS, (count,)).fetchone():
+            count = len(query)
+        weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)), count)
         blocks = []
         places = []
         counters = []
