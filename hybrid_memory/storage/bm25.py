@@ -50,8 +50,9 @@ def rarities(
     return {word: log(1 + (size - n + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
 
-WORDS_AND_STEMS = """
-create virtual table words using fts5(word, tokenize = 'porter unicode61 remove_diacritics 2');
+TOKENIZER = "porter unicode61 remove_diacritics 2"  # of FTS5
+WORDS_AND_STEMS = f"""
+create virtual table words using fts5(word, tokenize = '{TOKENIZER}');
 create virtual table stems using fts5vocab(words, instance);
 """
 

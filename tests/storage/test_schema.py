@@ -275,6 +275,7 @@ def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None)
 
 # Version -> what makes its tables of those of the next version
 TO_OLDER = {
+    5: "drop table terms",
     4: "update vector_blocks set planes = substr(planes, 1, length(center) / 4 * length(live))",
     3: "alter table chunks drop column items",
     2: "drop index chunks_by_role; alter table chunks drop column role",

@@ -232,20 +232,25 @@ class SQLiteStorage:
         with self._turn:
             if self._is_closed:
                 return
-            self._is_closed = True
             is_interrupted = sys.exc_info()[0] is not None  # if so, end at once
-            if self._last_before is not None and not is_interrupted:
-                # Best effort: another process may be writing.
-                with suppress(sqlite3.DatabaseError), connection.waiting(self.connection, 0):
-                    self._tidy(self._last_before)
-            self.connection.close()
+            try:
+                if self._last_before is not None and not is_interrupted:
+                    # Best effort: another process may be writing.
+                    with suppress(StoreError, sqlite3.DatabaseError), self.waiting(0):
+                        self._tidy(self._last_before)
+            finally:
+                self._is_closed = True
+                self.connection.close()
 
     def _tidy(self, last_before: int) -> None:
-        """Merge the keyword index if it has grown much, which makes it smaller and faster; add fine
-        bits to blocks of an older version; and release free pages.
+        """Merge the keyword index if it has grown much, which makes it smaller and faster; list its
+        words; add fine bits to blocks of an older version; and release free pages.
         """
+        index = FTSIndex(self.connection)
         if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
-            FTSIndex(self.connection).optimize()
+            index.optimize()
+        with self.transaction():
+            index.list_words()
         self._refine()
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
@@ -256,8 +261,7 @@ class SQLiteStorage:
         from .vectors import refine
 
         for _ in range(REFINED):
-            self.connection.execute("begin immediate")
-            is_refined = refine(self.connection)
-            self.connection.execute("commit")
+            with self.transaction():
+                is_refined = refine(self.connection)
             if not is_refined:
                 break

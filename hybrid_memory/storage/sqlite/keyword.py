@@ -9,7 +9,8 @@ so a query that is a name or an identifier is one word that few chunks have.
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -18,8 +19,8 @@ from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems
 from ..fts_expressions import ANY_ROW, checked_expression, match_expression
 from ..keyword import BM25Index
 from ..rows import Ranking, as_results, best_of
-from ..spelling import LONGEST_TERM, Choice, word_of_stem
-from . import schema
+from ..spelling import Choice, word_of_stem
+from . import schema, word_list
 from .chunks import chunk_terms, document_terms, in_order
 
 if TYPE_CHECKING:
@@ -80,17 +81,18 @@ where  matches > 0 order by matches desc, size limit ?
 """
 LIKE = r"(content like ? escape '\')"
 
-# The words of the index with the numbers of their chunks, without terms that have one of these
-# letters: identifiers and names, whose parts are terms, too.
-OF_SYMBOLS = "*[\uf800-\uf8ff]*"
+# The words of the index with the numbers of their chunks
 MAKE_VOCABULARY = """
 create virtual table if not exists temp.vocabulary using fts5vocab (main, chunks_fts, row);
 create virtual table if not exists temp.occurrences using fts5vocab (main, chunks_fts, instance);
 """
 HAS_VOCABULARY = "select 1 from temp.sqlite_schema where name = 'occurrences'"
-VOCABULARY = """
+VOCABULARY = f"""
 select group_concat(term || ' ' || doc, char(10)) from temp.vocabulary
-where  term >= ? and term < ? and length(term) <= ? and term not glob ?
+where  term >= ? and term < ? and {word_list.LISTED}
+"""
+LISTED_VOCABULARY = """
+select group_concat(term || ' ' || chunks, char(10)) from terms where term >= ? and term < ?
 """
 STATE = "select block from chunks_fts_data where id = 10"  # FTS5 changes it with each write
 OCCURRENCE = "select doc from temp.occurrences where term = ? limit 1"
@@ -273,22 +275,18 @@ class FTSIndex(BM25Index):
 
     def add(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
         """Index chunks, by chunks.id."""
-        rows = [(id, *terms) for id, terms in chunks]
-        self._conn.executemany(ADD, rows)
-        self._add_to_size(len(rows))
-
-    def _add_to_size(self, change: int) -> None:
-        if not schema.has_texts(self._conn):
-            self._conn.execute(ADD_TO_SIZE, {"change": change})
+        for batch in _batches(chunks):
+            self._conn.executemany(ADD, ((id, *terms) for id, terms in batch))
+            if not schema.has_texts(self._conn):
+                self._conn.execute(ADD_TO_SIZE, {"change": len(batch)})
+                word_list.add(self._conn, [terms for _, terms in batch], self.size())
 
     def add_again(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
         """Index chunks that are in the table already, and store their checksums."""
-        count = 0
-        for id, terms in chunks:
-            self._conn.execute(ADD, (id, *terms))
-            self._conn.execute(SET_CHECKSUM, {"id": id, "checksum": checksum(terms)})
-            count += 1
-        self._add_to_size(count)
+        for batch in _batches(chunks):
+            self.add(batch)
+            checksums = [{"id": id, "checksum": checksum(terms)} for id, terms in batch]
+            self._conn.executemany(SET_CHECKSUM, checksums)
 
     def remove(self, ids: Iterable[int]) -> None:
         """Remove chunks from the index, by chunks.id, while their rows and their documents' rows
@@ -307,7 +305,8 @@ class FTSIndex(BM25Index):
                 self.reindex(without=set(leaving))
                 return
             self._conn.executemany(REMOVE, ((id, *terms) for id, terms in chunks))
-            self._add_to_size(-len(chunks))
+            self._conn.execute(ADD_TO_SIZE, {"change": -len(chunks)})
+            word_list.remove(self._conn, [terms for _, terms in chunks])
 
     def purge(self) -> None:
         """Rewrite the index without the words of removed chunks, unless FTS5 erases them at once
@@ -320,15 +319,28 @@ class FTSIndex(BM25Index):
         """Merge all parts of the index. Takes time in proportion to the store."""
         self._conn.execute(OPTIMIZE)
 
+    def list_words(self) -> None:
+        """Fill the list of words if it is empty. Takes time in proportion to the store."""
+        is_empty = not word_list.is_complete(self._conn)
+        if is_empty and self.size() and not schema.has_texts(self._conn):
+            word_list.fill(self._conn, self.size())
+
     def reindex(self, without: Collection[int] = ()) -> None:
         """Rebuild the index from `chunks`, even if it is damaged, leaving out `without`."""
         schema.create_keyword_index(self._conn, with_texts=schema.has_texts(self._conn))
+        word_list.clear(self._conn)
         self._conn.execute(FORGET_SIZE)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_again(
                 (id, terms) for id, terms in document_terms(self._conn, doc_id) if id not in without
             )
         self.optimize()
+
+
+def _batches(chunks: "Iterable[tuple[int, Terms]]") -> "Iterator[list[tuple[int, Terms]]]":
+    rest = iter(chunks)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
 
 
 def _make_vocabulary(conn: sqlite3.Connection) -> None:
@@ -345,10 +357,15 @@ class Vocabulary:
     """The words of the index, read when they are first needed, and again after a change."""
 
     def __init__(
-        self, conn: sqlite3.Connection, chunk_terms: Callable[..., Any] = chunk_terms
+        self,
+        conn: sqlite3.Connection,
+        chunk_terms: Callable[..., Any] = chunk_terms,
+        *,
+        is_own: bool = True,
     ) -> None:
         self._conn = conn
         self._chunk_terms = chunk_terms
+        self._is_own = is_own
         self._state: bytes | None = None
         self._texts: dict[tuple[str, ...], str] = {}  # by the ends of the range
 
@@ -369,8 +386,9 @@ class Vocabulary:
             self._state = state
             self._texts = {}
         if span not in self._texts:
-            parameters = (*span, LONGEST_TERM, OF_SYMBOLS)
-            (text,) = self._conn.execute(VOCABULARY, parameters).fetchone()
+            is_listed = self._is_own and word_list.is_complete(self._conn)
+            statement = LISTED_VOCABULARY if is_listed else VOCABULARY
+            (text,) = self._conn.execute(statement, span).fetchone()
             self._texts[span] = f"\n{text or ''}\n"
         return self._texts[span]
 
@@ -394,7 +412,7 @@ class BareIndex(FTSIndex):
         if not self._is_own:
             self._result_rows = FOREIGN_RESULT_ROWS
             # Stems of other tables are not turned into words
-            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()))
+            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()), is_own=False)
             self._texts = "(select rowid as id, content from chunks_fts)"
 
     def size(self) -> int:

@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Callable
 
 from ...errors import StoreError
+from ..bm25 import TOKENIZER
 
-VERSION = 5
+VERSION = 6
 # FTS5 has secure-delete; without it, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # distinguishes our files from other SQLite databases
@@ -20,6 +21,7 @@ create table meta (
                               -- next_embeddings: the same for the next set, in spare_embeddings
                               -- refusals: JSON, the files that could not be read, and why
                               -- indexed_chunks: the number of rows in chunks_fts
+                              -- listed_chunks: that number when the table terms was filled
     value text not null
 ) without rowid;
 
@@ -175,11 +177,17 @@ select id, doc_id, chunk_id, heading_path as heading, content, '' as context fro
 #     items around it; for the first chunk of a document also its names, titles, aliases, and the
 #     values of its metadata
 # doc_id and chunk_id are not indexed; they are for users of the bare index.
-KEYWORD_INDEX = """
+KEYWORD_INDEX = f"""
 create virtual table chunks_fts using fts5(
     doc_id unindexed, chunk_id unindexed, heading, content, context,
-    {content}tokenize = 'porter unicode61 remove_diacritics 2'
+    {{content}}tokenize = '{TOKENIZER}'
 )
+"""
+TERMS = """
+create table terms (                  -- empty, or the words in chunks_fts, see word_list.py
+    term   text primary key,
+    chunks integer not null           -- the number of chunks that have it
+) without rowid;
 """
 WITHOUT_TEXTS = "content = 'indexed_chunks', content_rowid = 'id', "
 HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts_content')"
@@ -243,6 +251,12 @@ def allow_fine_bits(conn: sqlite3.Connection) -> None:
     """
 
 
+@step(5)
+def add_terms(conn: sqlite3.Connection) -> None:
+    """The next command that writes fills the table."""
+    run(conn, TERMS)
+
+
 def upgrade(conn: sqlite3.Connection, version: int) -> None:
     """Upgrade tables of an older version to the current one, inside a transaction."""
     for older in range(version, VERSION):
@@ -253,7 +267,7 @@ def create_tables(conn: sqlite3.Connection) -> None:
     """Create all tables and indexes in an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
     run(conn, META + CHUNKS + VECTORS + DOCUMENTS + FOLDERS)
-    run(conn, EXTRACTS + SPARE_EMBEDDINGS + MARKS + INDEXED_CHUNKS)
+    run(conn, EXTRACTS + SPARE_EMBEDDINGS + MARKS + INDEXED_CHUNKS + TERMS)
     create_keyword_index(conn)
 
 

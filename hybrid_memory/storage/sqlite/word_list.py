@@ -1,0 +1,92 @@
+"""A list of the words in the keyword index, with the numbers of their chunks, for correcting
+misspelt words.
+
+FTS5 can list its terms, too (fts5vocab), but it counts their chunks by reading every posting. The
+table `terms` is complete or empty: it is filled from FTS5 at the end of a command that writes, kept
+exact by each later change, and emptied when the index grows much. While it is empty, FTS5 is asked.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ..bm25 import TOKENIZER
+from ..spelling import LONGEST_TERM
+
+if TYPE_CHECKING:
+    from ...documents.terms import Terms
+
+# Identifiers and names have these letters. Their parts are terms, too
+OF_SYMBOLS = "*[\uf800-\uf8ff]*"
+LISTED = f"length(term) <= {LONGEST_TERM} and term not glob '{OF_SYMBOLS}'"
+
+# Counting the chunks of new terms one by one takes longer than filling the table, if they are many
+GROWTH = 0.1  # share of the chunks at the last filling
+FEW = 1000  # chunks
+
+MAKE_INDEX = f"""
+create virtual table words using fts5(
+    heading, content, context, content = '', detail = none, tokenize = '{TOKENIZER}'
+);
+create virtual table vocabulary using fts5vocab(words, row);
+"""
+ADD_WORDS = "insert into words (heading, content, context) values (?, ?, ?)"
+COUNTS = f"select term, doc from vocabulary where {LISTED}"
+
+IS_COMPLETE = "select exists (select 1 from terms)"
+ADD = """
+insert into terms (term, chunks) values (?, ?)
+on conflict (term) do update set chunks = chunks + excluded.chunks
+"""
+SUBTRACT = "update terms set chunks = chunks - ?2 where term = ?1"
+FORGET = "delete from terms where term = ? and chunks <= 0"
+CLEAR = "delete from terms"
+MAKE_VOCABULARY = "create virtual table temp.counted using fts5vocab (main, chunks_fts, row)"
+DROP_VOCABULARY = "drop table temp.counted"
+FILL = f"insert into terms (term, chunks) select term, doc from temp.counted where {LISTED}"
+LISTED_CHUNKS = "select value from meta where key = 'listed_chunks'"
+SET_LISTED_CHUNKS = "insert or replace into meta (key, value) values ('listed_chunks', ?)"
+
+
+def is_complete(conn: sqlite3.Connection) -> bool:
+    return bool(conn.execute(IS_COMPLETE).fetchone()[0])
+
+
+def fill(conn: sqlite3.Connection, size: int) -> None:
+    """Fill the empty table. `size` is the number of chunks in the index."""
+    conn.execute(MAKE_VOCABULARY)
+    conn.execute(FILL)
+    conn.execute(DROP_VOCABULARY)
+    conn.execute(SET_LISTED_CHUNKS, (size,))
+
+
+def clear(conn: sqlite3.Connection) -> None:
+    conn.execute(CLEAR)
+
+
+def add(conn: sqlite3.Connection, chunks: Iterable["Terms"], size: int) -> None:
+    """Count the terms of chunks that are now in the index, which has `size` chunks."""
+    if not is_complete(conn):
+        return
+    (listed,) = conn.execute(LISTED_CHUNKS).fetchone()
+    if size > (1 + GROWTH) * int(listed) + FEW:
+        clear(conn)
+    else:
+        conn.executemany(ADD, _counts(chunks))
+
+
+def remove(conn: sqlite3.Connection, chunks: Iterable["Terms"]) -> None:
+    """Subtract the terms of chunks that are no longer in the index."""
+    if is_complete(conn):
+        counts = _counts(chunks)
+        conn.executemany(SUBTRACT, counts)
+        conn.executemany(FORGET, ((term,) for term, _ in counts))
+
+
+def _counts(chunks: Iterable["Terms"]) -> list[tuple[str, int]]:
+    """The terms of chunks, with the number of chunks that have each."""
+    with closing(sqlite3.connect(":memory:")) as words:
+        words.executescript(MAKE_INDEX)
+        words.executemany(ADD_WORDS, chunks)
+        return words.execute(COUNTS).fetchall()
