@@ -1,4 +1,5 @@
 import os
+import random
 import sqlite3
 import stat
 from pathlib import Path
@@ -14,6 +15,7 @@ from hybrid_memory.indexing.documents import delete_collection, delete_path
 from hybrid_memory.indexing.pending import embed_pending
 from hybrid_memory.search.request import Budget
 from hybrid_memory.storage.filters import Filters
+from hybrid_memory.storage.sqlite import engine, keyword, schema
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.conftest import TopicEmbedder
@@ -777,6 +779,37 @@ def test_words_of_a_deleted_text_are_nowhere_in_the_file(
         store.delete("secret")
         assert store.search("words", mode="keyword")
     assert not in_the_file(db_path, b"zebrafishpw42")
+
+
+@pytest.mark.sqlite
+def test_words_that_a_busy_memory_or_a_large_index_still_has_are_erased_by_the_next_commands(
+    db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "ERASES_WORDS", False)
+    monkeypatch.setattr(keyword, "MERGED_PAGES", 1)
+    monkeypatch.setattr(engine, "ERASURES", 2)
+    settings = {"provider": "none"}
+    other = random.Random(7)
+    with HybridStore(db_path, settings) as store:
+        for number in range(40):
+            text = " ".join(f"w{other.randrange(10**9)}" for _ in range(400))
+            store.store(f"d{number}", text)
+        store.store("secret", "the word is zebrafishpw42")
+    store = HybridStore(db_path, settings)
+    store.delete("secret")
+    writer = sqlite3.connect(db_path, isolation_level=None)
+    writer.execute("begin immediate")
+    store.close()
+    writer.close()
+    assert in_the_file(db_path, b"zebrafishpw42")
+    was_in_the_file = []
+    for _ in range(100):
+        with HybridStore(db_path, settings) as store:
+            store.delete("another")
+            assert store.search("word") == []
+        was_in_the_file.append(in_the_file(db_path, b"zebrafishpw42"))
+    assert was_in_the_file[0]
+    assert not was_in_the_file[-1]
 
 
 def test_words_of_a_file_that_is_gone_are_nowhere_in_the_file(

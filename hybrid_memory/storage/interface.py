@@ -252,8 +252,8 @@ class Documents(Protocol):
         """
 
     def purge(self) -> None:
-        """Rewrite the parts of the index that still contain words of deleted documents. Takes time
-        in proportion to the store.
+        """Make sure that the words of deleted documents will leave the index. Does not wait for
+        that.
         """
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:

@@ -12,7 +12,7 @@ import sys
 
 # Importing the module threading would slow down each search, and the exit
 from _thread import RLock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -54,6 +54,8 @@ PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_pa
 LAST = "select coalesce(max(id), 0) from chunks"
 MUCH_FREE = 0.01  # share of the pages
 MUCH_GROWN = 1.5  # times the earlier number of chunks
+# Parts of the keyword index from which one process erases removed words, in about a second
+ERASURES = 20
 # Blocks of an older version that one process brings up to date, in about three seconds
 REFINED = 8
 
@@ -243,25 +245,30 @@ class SQLiteStorage:
                 self.connection.close()
 
     def _tidy(self, last_before: int) -> None:
-        """Merge the keyword index if it has grown much, which makes it smaller and faster; list its
-        words; add fine bits to blocks of an older version; and release free pages.
+        """Merge the keyword index if it has grown much, which makes it smaller and faster, and list
+        its words; erase removed words; add fine bits to blocks of an older version; and release free
+        pages.
         """
+        from .vectors import refine
+
         index = FTSIndex(self.connection)
         if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
             index.optimize()
         with self.transaction():
             index.list_words()
-        self._refine()
+        self._repeat(index.erase, ERASURES)
+        self._repeat(lambda: refine(self.connection), REFINED)
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
             # Each step frees one page, and `execute` runs only one step.
             self.connection.executescript("pragma incremental_vacuum")
 
-    def _refine(self) -> None:
-        from .vectors import refine
-
-        for _ in range(REFINED):
+    def _repeat(self, step: Callable[[], bool], most: int) -> None:
+        """Run a step until it has nothing to do, in short transactions, so that other processes can
+        write in between.
+        """
+        for _ in range(most):
             with self.transaction():
-                is_refined = refine(self.connection)
-            if not is_refined:
+                is_done = not step()
+            if is_done:
                 break
