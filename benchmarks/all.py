@@ -42,6 +42,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "precision_mem_bench": ["precision_mem_bench.py", "--small"],
     "longmemeval": ["longmemeval.py", "--small"],
     "weeks": ["weeks.py", "--small"],
+    "questions": ["questions.py", "--small", "--provider", "none"],
     "peers": ["peers.py", "{updates}", "--questions", "4"],
     "heartbeat": ["heartbeat.py", "--small"],
     "real_notes": ["real_notes.py", "--small"],

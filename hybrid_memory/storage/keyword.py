@@ -27,6 +27,11 @@ COMMON = 0.25  # share of all chunks; while the user types, words that more of t
 # Ranks that are exact. With 10, 99.9 % of the best 100 are right at 100,000 chunks; with 100, a
 # search takes a quarter longer
 PROVEN = 10
+# Terms of a long question. To reach the best ranks, a chunk with none of the rarest terms would need
+# many of the others many times, so these are expected to add only this share of the most they can. A
+# word that occurs once in a chunk of average length adds 0.45 of it
+LONG = 12
+LIKELY = 0.6
 
 
 class BM25Index(ABC):
@@ -204,7 +209,7 @@ class BM25Index(ABC):
         self, wanted: Sequence[Term], limit: int, proven: int, *, is_within: bool = True
     ) -> Ranking:
         """The best chunks that match any term, and all that score the same as the last of them. The
-        first `proven` ranks are exact.
+        first `proven` ranks are exact, for questions of more than LONG terms nearly always.
 
         Most of the time of a plain search goes into scoring the rows of common words, few of which
         are among the best. So the rarest terms choose the rows, and all terms score them. A row
@@ -221,7 +226,8 @@ class BM25Index(ABC):
         )
         # A stored size may be too small, but no logarithm may fail
         size = max(self.size(), *(count for count, *_ in rarest), 1)
-        bounds = [(K1 + 1) * idf(count, size) for count, *_ in rarest]
+        most = (K1 + 1) * (LIKELY if len(rarest) > LONG else 1)
+        bounds = [most * idf(count, size) for count, *_ in rarest]
         totals = accumulate(count for count, *_ in rarest)
         needed = 1 + next(
             (i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1

@@ -1,0 +1,120 @@
+"""CPU time of kinds of questions in a real memory: `uv run benchmarks/questions.py DATABASE`.
+
+The questions are made of the memory's own words, drawn with a seed. They are searched in one open
+store, without a warm cache of results. "compared" is the mean number of embeddings that a search
+compares exactly.
+
+    words        one to five words of a chunk
+    long         30 words of a chunk, side by side
+    unknown      a word that no chunk has, none is spelled like, and none contains
+
+The database is copied. With --against REV, it must be one that the other revision can open, too:
+made by that revision, for example. The copy first gets what a command that writes adds to it.
+"""
+
+import random
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common import CHECKOUT, COMMAND, Row, environ, process, run
+
+SEED = 7
+NOTES = CHECKOUT / "tests/quality/notes"  # for --small
+WORD = re.compile(r"[a-zA-Z]{3,}")
+RANDOM_CHUNK = "select content from chunks where id >= ? order by id limit 1"
+LAST = "select max(id) from chunks"
+KINDS = [
+    ("words", "keyword"),
+    ("words", "vector"),
+    ("words", "hybrid"),
+    ("long", "keyword"),
+    ("unknown", "keyword"),
+]
+
+
+def questions(conn: Any, count: int) -> dict[str, list[str]]:
+    chance = random.Random(SEED)
+    (last,) = conn.execute(LAST).fetchone()
+
+    def words(least: int) -> list[str]:
+        while True:
+            (text,) = conn.execute(RANDOM_CHUNK, (chance.randint(1, last),)).fetchone()
+            found = WORD.findall(text)
+            if len(found) >= least:
+                return found
+
+    def unknown() -> str:
+        return "".join(chance.choices("bcdfghjklmnpqrstvwxz", k=9))
+
+    return {
+        "words": [" ".join(chance.sample(words(8), chance.randint(1, 5))) for _ in range(count)],
+        "long": [" ".join(words(30)[:30]) for _ in range(count)],
+        "unknown": [unknown() for _ in range(count)],
+    }
+
+
+def measure(args: Namespace) -> Iterator[Row]:
+    from hybrid_memory import HybridStore
+    from hybrid_memory.storage.sqlite import vectors
+
+    compared = 0
+    original = vectors._hits
+
+    def counting(query: Any, rows: Any) -> Any:
+        nonlocal compared
+        hits = original(query, rows)
+        compared += len(hits)
+        return hits
+
+    settings = {"provider": args.provider}
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        path = Path(folder) / "memory.db"
+        if args.small:
+            process([*COMMAND, "--db", str(path), "ingest", "--path", str(NOTES)], environ())
+        else:
+            shutil.copy(args.database, path)
+        is_left = True
+        while is_left:  # each close adds a part
+            before = path.stat().st_mtime_ns
+            with HybridStore(path, settings) as store, store.storage.transaction():
+                pass
+            is_left = path.stat().st_mtime_ns != before
+        with HybridStore(path, settings) as store:
+            texts = questions(store.storage.connection, 5 if args.small else args.count)
+            vectors._hits = counting
+            for kind, mode in KINDS:
+                if mode != "keyword" and args.provider == "none":
+                    continue
+                store.search(texts[kind][0], mode=mode)
+                compared = 0
+                spent = []
+                for text in texts[kind][1:]:
+                    before_search = time.process_time()
+                    store.search(text, mode=mode)
+                    spent.append(1000 * (time.process_time() - before_search))
+                yield {
+                    "question": kind,
+                    "mode": mode,
+                    "cpu_ms": statistics.mean(spent),
+                    "p95_ms": sorted(spent)[int(0.95 * len(spent))],
+                    "compared": compared / len(spent),
+                }
+
+
+if __name__ == "__main__":
+    run(
+        __doc__,
+        "question mode",
+        measure,
+        ("database", {"metavar": "DATABASE", "nargs": "?"}),
+        ("--provider", {"default": "builtin", "help": "of the embeddings, or none"}),
+        ("--count", {"type": int, "default": 60, "help": "questions of each kind"}),
+        ("--folder", {"help": "folder for the copy (default: a temporary one)"}),
+    )
