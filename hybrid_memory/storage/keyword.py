@@ -130,11 +130,16 @@ class BM25Index(ABC):
     def _with_forms(self, query: "Query") -> "Query":
         """The query with the forms of its words that chunks of the store have."""
         if query.text not in self._forms:
-            self._forms[query.text] = self._usual_forms(query.possible_forms)
+            possible = query.possible_forms
+            known: Sequence[Form] = ()
+            if self._has_any([Term(form.tokens) for form in possible]):
+                known = usual_forms(possible, self._counts_of)
+            self._forms[query.text] = known
         return query.with_forms(self._forms[query.text])
 
-    def _usual_forms(self, possible: Sequence["Form"]) -> Sequence["Form"]:
-        return usual_forms(possible, self._counts_of)
+    def _has_any(self, terms: Sequence[Term]) -> bool:
+        """Whether a chunk of the store has any of these terms."""
+        return any(self.frequencies(terms))
 
     def _counts_of(self, sequences: Sequence[Sequence[str]]) -> list[int]:
         """The number of chunks in the store with each sequence of tokens."""
@@ -253,7 +258,7 @@ class BM25Index(ABC):
         if not query.name:
             return {}
         name = Term((query.name,))
-        if not self.frequencies([name])[0]:
+        if not self._has_any([name]):
             return {}
         named = dict(self._run([name, *wanted], limit, [name])[:limit])
         ranks = {id: query.rank_as_name(doc_id) for id, doc_id in self._doc_ids(list(named))}

@@ -25,7 +25,6 @@ from .chunks import chunk_terms, document_terms, in_order
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
-    from ...text.equality import Form
     from .selection import Selection
 
 BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
@@ -229,11 +228,10 @@ class FTSIndex(BM25Index):
             return []
         return self._read(expression, limit, self._condition)[:limit]
 
-    def _usual_forms(self, possible: "Sequence[Form]") -> "Sequence[Form]":
-        anywhere = match_expression(Term(form.tokens) for form in possible)
-        if not possible or not self._conn.execute(ANY_ROW, (anywhere,)).fetchone():
-            return ()
-        return super()._usual_forms(possible)
+    def _has_any(self, terms: Sequence[Term]) -> bool:
+        # The first row is enough; counting would read all.
+        anywhere = match_expression(terms)
+        return bool(terms) and self._conn.execute(ANY_ROW, (anywhere,)).fetchone() is not None
 
     def _substitutes_for(self, word: str, choice: Choice) -> list[str]:
         return self._vocabulary.substitutes_for(word, choice)
