@@ -107,13 +107,18 @@ def assemble(
     """Build the rows of a document from its chunks, its metadata and its date (YYYY-MM-DD or
     YYYY-MM).
     """
-    rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
+    rows = []
+    texts = {}
+    for chunk in chunks:
+        text = embedded_text(chunk.heading_path, chunk.text)
+        rows.append(chunk_row(document.doc_id, chunk, text))
+        texts[rows[-1]["content_hash"]] = text
     _date_by_headings(rows, date)
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"], chunk["items"]) for chunk in rows)
     names = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
     index = terms(document.doc_id, document.collection, row["metadata"], written, names)
-    return Prepared(row, rows, texts_of(rows), list(index), links)
+    return Prepared(row, rows, texts, list(index), links)
 
 
 def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -> None:
@@ -150,8 +155,10 @@ def document_row(
     }
 
 
-def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
-    """The row of the table `chunks`."""
+def chunk_row(doc_id: str, chunk: "Chunk", text: str | None = None) -> dict[str, Any]:
+    """The row of the table `chunks`. `text` is its `embedded_text`, if already made."""
+    if text is None:
+        text = embedded_text(chunk.heading_path, chunk.text)
     return {
         "doc_id": doc_id,
         "chunk_id": f"{doc_id}-{chunk.index}",

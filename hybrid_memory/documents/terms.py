@@ -125,6 +125,8 @@ def _words(link: re.Match[str]) -> str:
     if shown:
         return shown
     path, _, place = link[2].partition("#")
-    name = MARKDOWN_ENDING.sub("", path.rpartition("/")[2]).strip()
+    name = path.rpartition("/")[2]
+    if "." in name:
+        name = MARKDOWN_ENDING.sub("", name)
     headings = [] if "^" in place else place.split("#")
-    return SEPARATOR.join(filter(None, [name, *headings]))
+    return SEPARATOR.join(filter(None, [name.strip(), *headings]))

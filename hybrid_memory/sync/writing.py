@@ -34,7 +34,7 @@ class Writer:
         self.embedder: Embedder | None = None  # made the vectors passed to `add`
         self._storage = storage
         self._report = report
-        self._documents: list[Prepared] = []  # not yet written
+        self._documents: dict[str, Prepared] = {}  # not yet written, by id
         self._unchanged: list[Unchanged] = []
         self._vectors: Vectors = {}
         self._not_embedded: list[bytes] = []
@@ -57,9 +57,9 @@ class Writer:
             self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
-            if any(found.row["doc_id"] == waiting.row["doc_id"] for waiting in self._documents):
+            if found.row["doc_id"] in self._documents:
                 self.flush(source)  # the first one keeps the id
-            self._documents.append(found)
+            self._documents[found.row["doc_id"]] = found
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}
             self._not_embedded += not_embedded
@@ -76,7 +76,7 @@ class Writer:
         """Write the buffered documents."""
         if self._documents or self._unchanged:
             self._write(source, self._put)
-            self._documents = []
+            self._documents = {}
             self._unchanged = []
             self._vectors = {}
             self._not_embedded = []
@@ -174,11 +174,10 @@ class Writer:
 
         Another process, or an earlier document, may have taken an id.
         """
-        ids = [
-            (prepared.row["doc_id"], prepared.row["source_path"]) for prepared in self._documents
-        ]
+        documents = self._documents.items()
+        ids = [(doc_id, prepared.row["source_path"]) for doc_id, prepared in documents]
         taken = self.report_taken(ids)
-        for pair, prepared in zip(ids, self._documents, strict=True):
+        for pair, prepared in zip(ids, self._documents.values(), strict=True):
             if pair not in taken:
                 yield prepared
                 self._report.files += 1

@@ -190,18 +190,21 @@ def _fitting(text: str, start: int, room: int) -> int:
     return end
 
 
+HASH_SIZE = 16  # bytes
+
+
 def hasher() -> "blake2b":
     """A hash object. `update` adds contents piece by piece, so that they need not fit into memory."""
     import hashlib  # a slow import that a keyword search does not need
 
-    return hashlib.blake2b(digest_size=16)
+    return hashlib.blake2b(digest_size=HASH_SIZE)
 
 
 def digest(data: bytes) -> bytes:
     """The hash of these bytes."""
-    state = hasher()
-    state.update(data)
-    return state.digest()
+    import hashlib
+
+    return hashlib.blake2b(data, digest_size=HASH_SIZE).digest()
 
 
 # From Devanagari up to the arrows: as many characters as private-use letters
