@@ -182,12 +182,13 @@ class Listing(NamedTuple):
         files the walk did not find, except below folders that could not be listed, and files that
         only iCloud has.
         """
-        present = {self.source.doc_id(file.relative) for file in self.files}
+        missing = set(self.known)
+        missing.difference_update(self.source.doc_id(file.relative) for file in self.files)
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
         return [
             document.doc_id
             for document in self.known.values()
-            if document.doc_id not in present
+            if document.doc_id in missing
             and self._is_ours(document)
             and document.path not in self.walk.evicted
             and not os.path.join(str(document.path), "").startswith(unread)
