@@ -287,6 +287,9 @@ SENTENCES = [
     "PW fürs Backup: ⟦Tr3ppe-auf⟧",
     "API key for production: ⟦{A18}⟧",
     "Login-Daten Strato: kunde4411 / ⟦Br3zel%Salz⟧",
+    "the password of the keypad is now ⟦Wr3nch!box⟧",
+    "FTP-Zugang: ann / ⟦Ftp!Biber9⟧",
+    "net user ann ⟦N3tUser!x⟧ /add",
     'api.WithPassword("⟦swordfish⟧")',
     'ansible_become_pass: "⟦Play4book⟧"',
 ]
@@ -366,6 +369,8 @@ INNOCENT = [
     "the password of the printer is in the drawer of Room2b",
     "password reset for ann1e@example.org",
     "1Password → item2b",
+    "we rotated the password on i-0a1b2c3d4e5f67890",
+    'data-password="toggle"',
     "| `--password` | E2E-encryption, asked if missing |",
     "withdrawal_credentials: Bytes32",
     "StorageKey = uint256",

@@ -171,8 +171,8 @@ _ACCOUNTS = tuple(
 )
 _PURPOSES = tuple(
     """access account admin api app application auth bot client consumer cookie deploy encrypt
-    encryption function hmac host jwt license master private root secret service role shared signing
-    spend storage subscription webhook anthropic aws azure openai stripe""".split()
+    encryption function hmac host jwt license master network private root secret service role shared signing
+    spend storage subscription webhook wifi wlan wpa anthropic aws azure openai stripe""".split()
 )
 _BEFORE = {
     "token": (*_PURPOSES, "refresh", "bearer", "user", "my"),
@@ -212,6 +212,7 @@ _PLACEHOLDER = re.compile(
     | <[^>]*>? | \{.* | \[.*                                # <your key>, {key}, [redacted]
     | %[sd] | %[({].* | %\w+%                               # %s, %(key)s, %KEY%
     | [0-9]+\+ | [\W_]+ | (?:[a-z]{1,12}[_-]){0,3}[xX*•.]+      # ***, ..., xxxx, ghp_xxxx
+    | [a-z]{1,4}-[0-9a-f]{8,32}                                  # ids of AWS
     | (?i:bytes|u?int|float|(?:var)?char|string)[0-9]{1,3}      # types
     | [A-Za-z]+(?:_[a-z]+)*=[\w.]{1,12}                          # limit=1
     | (?i:my)[_-]?(?i:password|secret|token|key)
@@ -265,7 +266,8 @@ _SECRET_COLUMN = re.compile("api|access|secret|private|auth|client")
 _INNER_SYMBOL = re.compile(r"[!@#$%^&*+~?=-](?=\w)")
 _SYMBOL = re.compile(r"[!@#$%^&*+~?](?=\w)")
 _WORD = re.compile(r"""[^\s"'`“”„«»‘’「」()\[\]<>{}|/]+""")
-_UNMISTAKABLE = re.compile(r"[A-Za-z][0-9][a-z]|[!@#$%^&*](?=\w)")
+_UNMISTAKABLE = re.compile(r"[A-Za-z][0-9][a-z][A-Za-z]|[!@#$%^&*](?=\w)")
+_UNLIKE_NAMES = re.compile("[A-Z!@#$%^&*+~]")  # unlike i-0a1b2c3d
 _MIXED = re.compile(rf"[0-9]|{_SYMBOL.pattern}")
 
 
@@ -300,20 +302,21 @@ def _assigned(text: str, lowered: str, names: re.Pattern[str]) -> Iterator[tuple
     position = 0
     while assignment := names.search(lowered, position):
         position = assignment.end()
+        span = None
         if assignment["option"] and not _is_option(text, assignment):
             span = _in_sentence(text, assignment)
-            if span:
-                yield span
-                position = span[1]
-            continue
-        if not _is_name(text, assignment):
-            continue
-        value = _value(text, position)
-        if _is_secret(text, assignment, value):
-            position = value.end
-            if not value.is_quoted:
-                position = _bare_end(text, value.start, len(text))
-            yield value.start, position
+        elif _is_name(text, assignment):
+            value = _value(text, position)
+            if _is_secret(text, assignment, value):
+                end = value.end
+                if not value.is_quoted:
+                    end = _bare_end(text, value.start, len(text))
+                span = value.start, end
+            elif assignment["said"]:
+                span = _in_sentence(text, assignment)
+        if span:
+            yield span
+            position = span[1]
 
 
 def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
@@ -428,7 +431,7 @@ def _is_name(text: str, assignment: re.Match[str]) -> bool:
     start, end = assignment.span("name")
     word = assignment["name"]
     written = text[start:end]
-    if _is_product(text, assignment):
+    if _is_product(text, assignment) or text.endswith("data-", 0, start):
         return False
     if assignment["sign"] == "|" and text[max(start - LONGEST_WORD, 0) : start].endswith("--"):
         return False  # a table of options
@@ -574,7 +577,8 @@ def _is_unmistakable(value: str) -> bool:
     is_word = re.fullmatch(r"\w[\w!@#$%^&*+~?=.,-]{5,39}", value) is not None
     if not is_word or re.search(r"@[\w-]+\.", value):  # an address of e-mail
         return False
-    return _is_strong(value) and _UNMISTAKABLE.search(value) is not None
+    kinds = (_UNMISTAKABLE, _UNLIKE_NAMES)
+    return _is_strong(value) and all(kind.search(value) for kind in kinds)
 
 
 def _is_random_mix(value: str) -> bool:

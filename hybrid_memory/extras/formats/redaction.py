@@ -482,11 +482,17 @@ RULES = [
         "name and password",
         tuple(LOGINS.split("|")),
         rf"\b(?:(?:{LOGINS})[a-z-]{{0,8}}"
-        r"(?:[ ](?:are|is|for[ ][\w.-]{1,40})|(?:[ ][\w.-]{1,20}){1,2}(?=:))?"
+        r"(?:[ ](?:are|is|for[ ][\w.-]{1,40})|(?:[ ][\w.-]{1,20}){1,4}(?=:))?"
         r"[ :=：]{1,3}[\"'`]?[\w.@+-]{1,60}[ ]?|(?<![\w/.-])(?:admin(?:istrator)?|root))[:/](?!//)[ ]?"
         + NOT_PLACEHOLDER
         + r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[a-z])"
         r"(?=[^\s\"'`]{0,60}[!@#$%&^*])[^\s\"'`,;/()\[\]]{6,99})",
+    ),
+    Rule(
+        "name and password after a label",
+        (" / ",),
+        r"\b[\w-]{2,24}:[ ][\w.@+-]{2,60}[ ]/[ ](?P<secret>(?=\S{0,40}[0-9])(?=\S{0,40}[a-z])"
+        r"(?=\S{0,40}[!@#$%&^*]\w)[^\s\"'`,;/()\[\]]{6,99})",
     ),
     Rule(
         "setting of a command",
@@ -518,6 +524,7 @@ COMMANDS = [
     ("lftp", r"-u[ ]?[\"']?[^\s,\"']{1,60},"),
     ("xfreerdp|xfreerdp3|wfreerdp", r"/p:"),
     ("net use", r"/user:[^\s]{1,60}[ ]{1,3}(?!/)"),
+    ("net user", r"[\w.-]{1,60}[ ]{1,3}(?!/)"),
     ("rclone", r"(?:pass|password|secret_access_key|client_secret|token|key)[ =]"),
     ("redis-cli", r"-a[ ]?"),
     ("ldapsearch|ldapadd|ldapmodify|ldapdelete|ldapwhoami", r"-w[ ]?"),
@@ -542,7 +549,7 @@ _PROGRAMS = sorted(
 _PROGRAM = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, _PROGRAMS))})(?=[\s\\\"',])")
 # A text without an option and without these words has no such command
 _OPTION = re.compile(r"-(?<=[\s\"'-]-)[A-Za-z]")
-_WITHOUT_OPTION = "/p: /user: rclone convertto- enable username wpa_pass sqlplus".split()
+_WITHOUT_OPTION = "/p: /user: user rclone convertto- enable username wpa_pass sqlplus".split()
 
 
 @cache
