@@ -263,10 +263,7 @@ class BaseEmbedder:
         """Get a raw vector for each text. Tries again if the server fails or asks to wait. Raises
         Failure.
         """
-        until, reason = self._resting.get(call.role, (0.0, ""))
-        rest = until - time.monotonic()
-        if rest > 0:
-            raise Failure(STOP, reason, rest)
+        self._check_rest(call.role)
         attempt = 0
         while True:
             attempt += 1
@@ -288,6 +285,13 @@ class BaseEmbedder:
             if not isinstance(raw, list) or len(raw) != len(texts):
                 raise Failure(TEXT, f"{self._name()} sent a reply without a vector for each text")
             return raw
+
+    def _check_rest(self, role: str) -> None:
+        """Raise Failure if the server is not to be asked yet, after a time-out."""
+        until, reason = self._resting.get(role, (0.0, ""))
+        rest = until - time.monotonic()
+        if rest > 0:
+            raise Failure(STOP, reason, rest)
 
     def _timeout_message(self, call: "_Call") -> str:
         """The message for a time-out, with the limit that was exceeded."""

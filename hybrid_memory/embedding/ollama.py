@@ -7,7 +7,7 @@ Requests, replies and errors follow server/routes.go and docs/api.md in Ollama's
 from contextlib import suppress
 from typing import Any
 
-from .base import QUERY, READ_TIMEOUT, BaseEmbedder
+from .base import DOCUMENT, QUERY, READ_TIMEOUT, BaseEmbedder
 from .transport import REST, STOP, Failure, Server, within
 
 # A Go duration; by default Ollama unloads a model after 5 minutes without a request
@@ -54,6 +54,7 @@ class OllamaEmbedder(BaseEmbedder):
         """
         self.problem = None
         try:
+            self._check_rest(DOCUMENT)
             reply = self._within(
                 self.query_timeout, self._late_query(), lambda: self._call("/api/tags", None, QUERY)
             )

@@ -495,6 +495,7 @@ def test_a_server_that_hangs_is_given_up_long_before_the_time_limit(ollama, embe
     finally:
         ollama.hangs = False
     assert embedder.problem == f"Ollama at {ollama.url} accepts connections, but does not answer"
+    assert embedder.fingerprint() is None
     assert [request.path for request in ollama.requests] == ["/api/embed", "/api/version"]
 
 
