@@ -4,7 +4,8 @@ Secrets are recognized by their form. SERVICES list the keys of many services: a
 characters; `_tokens` finds such keys of other services. RULES find private keys, and secrets in URLs,
 headers and files, COMMANDS those in the options of programs. `named_secrets` finds values that are
 assigned to names such as `DB_PASSWORD`, `secrets_in_columns` those in tables. A password in a
-sentence ("it is hunter2") is recognized only if its characters are those of a strong password.
+sentence ("it is hunter2") is recognized only after a word for it, and only if its characters are
+those of a strong password.
 """
 
 import re
