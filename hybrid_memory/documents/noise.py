@@ -1,8 +1,8 @@
 """Find the parts of a markdown text that are not prose: noise, which has no meaning, and code, in
 which brackets and # have another meaning.
 
-Noise is left out of chunks: rules, HTML comments, the padding of table rows, data: URIs, and runs
-of over 200 characters without a space, such as base64, hashes and minified code. A long address
+Noise is left out of chunks: rules, HTML comments, the padding of wide table rows, data: URIs, and
+runs of over 200 characters without a space, such as base64, hashes and minified code. A long address
 keeps its beginning, and a long list of short values (CSV) and JSON are kept, the latter without its
 long strings. Text in scripts without spaces is never such a run. A removal inside a line leaves a
 `…`. A chunk of closing tags alone is dropped. The patterns begin with the line break before a line,
@@ -35,8 +35,9 @@ RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n
 ANY_RULE = re.compile(RULE)
 DASHES = re.compile(r"\n {0,3}-+[ \t]*")  # below a paragraph, they make it a heading
 RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
-# Programs that align the columns of a table pad most cells.
-ROW_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<row>\n[ >]{{0,12}}\|[^\n]*+)")
+# Programs that align the columns of a table pad most cells, and make all rows equally long.
+ALIGNED = 80  # characters; columns of longer rows are not seen below each other in a terminal
+ROW_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<row>\n[ >]{{0,12}}\|[^\n]{{{ALIGNED},}}+)")
 PADDING = re.compile(r"(?<=[^ ]) {2,}+(?=\|)|(?<=\|) {2,}+")
 LONG_DASHES = re.compile(r"-{4,}+")
 # A passage of closing tags, as in the documents of a component library, has no meaning.
@@ -101,7 +102,7 @@ def _without_rules_and_comments(text: str) -> str:
 
 
 def _without_padding(text: str) -> str:
-    """Remove the spaces that align the columns of tables, except in code."""
+    """Remove the spaces that align the columns of wide tables, except in code."""
     pieces: list[str] = []
     done = 0
     pos = 0

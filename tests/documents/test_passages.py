@@ -183,7 +183,7 @@ def test_later_rows_begin_with_the_header_which_is_not_on_their_lines() -> None:
     rows = [f"| host{number} | 10.0.0.{number} |" for number in range(6)]
     text = "\n".join(["# Hosts", "", "| name  | address  |", "|-------|----------|", *rows])
     first, *later = chunk_text(text, 90, 30)
-    assert first.text.startswith("# Hosts\n\n| name |")
+    assert first.text.startswith("# Hosts\n\n| name  |")
     shown = first.text.count("| host")
     for chunk in later:
         assert chunk.header == "| name | address |\n|---|---|\n"
@@ -277,7 +277,7 @@ def test_table_in_code_is_code() -> None:
         ("https://example.com/page?token=" + "a1" * 200, "https://example.com/page…"),
         ("function(a){" + "return(a);" * 40 + "}", ""),
         (
-            "| Name      | Text |\n|:----------|:-----:|\n|  Tin  ore  |      |\n> | a   |b|",
+            f"| Name{' ' * 120}| Text |\n|:{'-' * 120}|:-----:|\n|  Tin  ore{' ' * 120}|      |\n> | a{' ' * 120}|b|",
             "| Name | Text |\n|:---|:---:|\n| Tin  ore | |\n> | a |b|",
         ),
         (f'{{"port":2222,"image":"{"A" * 300}"}}', '{"port":2222,"image":"…"}'),
@@ -305,6 +305,7 @@ def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
         "data: none",
         "```\n| id   | name |\n+------+------+\n```",
         "a   | b",
+        "| Name      | Text |\n|-----------|------|\n| Tin ore   |      |",
         '{"error":"'
         + "refused_" * 20
         + '","line":"main.py>connect()","retry":3,"ok":false,"id":null}',
