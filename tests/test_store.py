@@ -127,6 +127,7 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
         "citation": "notes/gpu#L10-L12",
         "also": [],
         "newer": None,
+        "role": None,
         "collection": None,
         "date": "2026-01-05",
         "metadata": {
