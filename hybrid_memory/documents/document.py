@@ -110,7 +110,7 @@ def assemble(
     rows = []
     texts = {}
     for chunk in chunks:
-        text = embedded_text(chunk.heading_path, chunk.text)
+        text = embedded_text(chunk.heading_path, chunk.text, chunk.items)
         rows.append(chunk_row(document.doc_id, chunk, text))
         texts[rows[-1]["content_hash"]] = text
     _date_by_headings(rows, date)
@@ -158,7 +158,7 @@ def document_row(
 def chunk_row(doc_id: str, chunk: "Chunk", text: str | None = None) -> dict[str, Any]:
     """The row of the table `chunks`. `text` is its `embedded_text`, if already made."""
     if text is None:
-        text = embedded_text(chunk.heading_path, chunk.text)
+        text = embedded_text(chunk.heading_path, chunk.text, chunk.items)
     return {
         "doc_id": doc_id,
         "chunk_id": f"{doc_id}-{chunk.index}",
@@ -168,7 +168,7 @@ def chunk_row(doc_id: str, chunk: "Chunk", text: str | None = None) -> dict[str,
         "items": chunk.items,
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
-        "content_hash": digest(embedded_text(chunk.heading_path, chunk.text, chunk.items).encode()),
+        "content_hash": digest(text.encode()),
         "date": chunk.date,
         "role": chunk.role,
     }

@@ -4,9 +4,12 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
-from hybrid_memory.documents.document import Document, chunking, prepare
+from hybrid_memory.documents.document import Document, chunking, prepare, texts_of
 from hybrid_memory.documents.markdown import LONGEST_TITLE
+from hybrid_memory.text.characters import digest
 from tests.conftest import TopicEmbedder
+
+WORDS = ("lift", "turn", "close", "clean", "dry", "open")
 
 PAGE = """\
 ---
@@ -129,3 +132,12 @@ def test_document_of_nothing_but_front_matter_is_found_by_what_that_says(
 
 def test_empty_front_matter_is_no_text(store: HybridStore) -> None:
     assert store.store("empty", "---\n---\n") == 0
+
+
+def test_the_texts_to_embed_are_those_of_the_rows_under_their_hashes() -> None:
+    steps = "".join(f"    - {word} the lid and wait for a quarter of an hour\n" for word in WORDS)
+    text = f"# Kitchen\n\n- Soup\n{steps}\n## Notes\n\nSee [[Soup|the soup]].\n"
+    prepared = prepare(Document("kitchen.md", text, {"title": "House"}), 120, 0)
+    assert any(chunk["items"] for chunk in prepared.chunks)
+    assert prepared.texts == texts_of(prepared.chunks)
+    assert prepared.texts.keys() == {digest(of.encode()) for of in prepared.texts.values()}
