@@ -131,10 +131,21 @@ def is_bare(text: str) -> bool:
 
     '## Tags\\n\\nTags: #item [[Shields]]' -> True
     """
-    if len(text) > LONGEST_BARE or not re.search(_LINK_OR_TAG, text):
+    if len(text) > LONGEST_BARE or not _may_have_link_or_tag(text):
+        return False
+    if not re.search(_LINK_OR_TAG, text):
         return False
     words = re.sub(_HEADING, "", re.sub(_LINK_OR_TAG, "", text))
     return not re.sub(_LABEL_OR_BULLET, "", words).strip()
+
+
+def _may_have_link_or_tag(text: str) -> bool:
+    """A check that needs no pattern, as most texts have none."""
+    for line in text.split("\n"):
+        title = line.lstrip("#")
+        if "[" in line or "http" in line or "#" in (title if title[:1].isspace() else line):
+            return True
+    return False
 
 
 @cache
@@ -190,14 +201,13 @@ class _Pieces:
         if not pieces:
             return
         folded = fold("\n".join(pieces)).lower()
-        gram_run = analyzer.gram_run()
-        has_runs = gram_run.search(folded) is not None
+        has_runs = analyzer.has_gram_run(folded)
         runs = []
         for piece, text in zip(pieces, folded.split("\n"), strict=True):
-            if has_runs and gram_run.search(text):
+            if has_runs and analyzer.gram_run().search(text):
                 self._with_runs.append(piece)
                 runs.append(text)
-                text = gram_run.sub(" ", text)
+                text = analyzer.gram_run().sub(" ", text)
             self._add(piece, [text] if text.isalnum() else analyzer.TOKEN.findall(text))
         self._runs = "\n".join(runs)
         self._starts = list(accumulate((len(run) + 1 for run in runs), initial=0))
@@ -275,7 +285,7 @@ def _alike(words: Sequence[str], pieces: _Pieces) -> set[str]:
     latin = tuple(word[:START] for word in words if word.isascii())
     alike = set(pieces.beginning_with(latin)) if latin else set()
     for word in words:
-        if not (word.isascii() or analyzer.gram_run().search(word)):
+        if not (word.isascii() or analyzer.has_gram_run(word)):
             alike.update(pieces.containing(analyzer.stemmed(word)))
     return alike
 

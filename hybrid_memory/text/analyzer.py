@@ -71,6 +71,20 @@ def gram_run() -> re.Pattern[str]:
     return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
 
 
+def has_gram_run(folded: str) -> bool:
+    """Whether a folded text has a run to cut into grams. Most texts are decided without the pattern:
+    they have no character of the blocks of these scripts.
+    """
+    may_have = any(
+        "\u0e00" <= c < "\u2000"
+        or "\u2e80" <= c < "\ue000"
+        or "\uf900" <= c < "\ufb00"
+        or c >= "\U00020000"
+        for c in set(folded)
+    )
+    return may_have and gram_run().search(folded) is not None
+
+
 @cache
 def _other_alphabets() -> re.Pattern[str]:
     """The pattern of a letter of a word that `stemming` may change."""
@@ -140,7 +154,7 @@ def _searchable(folded: str) -> str:
     if folded.isascii():
         return b" ".join(folded.encode().translate(_ASCII_WORDS).split()).decode()
     words = re.findall(_WORD, folded.replace("_", " "))
-    if gram_run().search(folded):
+    if has_gram_run(folded):
         words = [
             token
             for word in words

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.text import analyzer
-from hybrid_memory.text.analyzer import searchable
+from hybrid_memory.text.analyzer import gram_run, has_gram_run, searchable
 from hybrid_memory.text.characters import fold
 
 
@@ -159,3 +159,16 @@ def test_fts5_cuts_what_is_written_at_its_spaces_and_nowhere_else(text: str) -> 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
+
+
+@given(st.text())
+def test_a_gram_run_is_seen_without_its_pattern(text: str) -> None:
+    folded = fold(text)
+    assert has_gram_run(folded) == (gram_run().search(folded) is not None)
+
+
+@pytest.mark.parametrize(
+    "text", ["東京", "ひらがな", "한국어", "ภาษาไทย", "ไ", "မြန်မာ", "ខ្មែរ", "ລາວ", "𠀀", "豈", "〆"]
+)
+def test_scripts_without_spaces_have_gram_runs(text: str) -> None:
+    assert has_gram_run(fold(text)) == (gram_run().search(fold(text)) is not None)
