@@ -253,4 +253,5 @@ class PostgresStorage:
     def close(self) -> None:
         with self._turn:
             self._is_closed = True
+            self._tokenizer.close()
             self.connection.close()

@@ -85,6 +85,12 @@ class Tokenizer:
         conn.executescript(WORDS_AND_STEMS)
         return conn
 
+    def close(self) -> None:
+        """Close the database that tokenizes. A later use opens another."""
+        database = self.__dict__.pop("_database", None)
+        if database:
+            database.close()
+
 
 def shorten(term: str) -> str:
     """The term; the end of a long one is replaced by its digest."""
