@@ -1,4 +1,3 @@
-import json
 import os
 import sqlite3
 import subprocess
@@ -14,6 +13,7 @@ from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite import connection, schema
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
+from tests.talks import write_transcript
 
 
 def test_missing_database_is_named_and_not_made(db_path: str) -> None:
@@ -314,36 +314,10 @@ def test_a_database_of_the_fourth_version_gets_fine_bits_after_the_next_command_
     assert planes() == expected
 
 
-TRANSCRIPT = [
-    ("user", "the heron " * 30),
-    ("assistant", "the crane " * 50),
-    ("user", "and the gull?"),
-    ("assistant", "the gull eats fish."),
-]
-
-
-def test_a_database_of_the_third_version_gets_the_items_around_its_chunks(
-    db_path: str, tmp_path: Path
-) -> None:
-    note = tmp_path / "a.md"
-    note.write_text("gpu")
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        Ingest(store).run([str(note)])
-    make_older(db_path, 3)
-    note.write_text(f"- Garage\n  - box {'and more ' * 45}\n  - hammer {'and so on ' * 20}")
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        Ingest(store).run([str(note)])
-        assert [hit["start_line"] for hit in store.search("hammer garage")] == [3, 1]
-
-
 def test_a_database_of_the_second_version_gets_the_roles_of_its_transcripts(
     db_path: str, tmp_path: Path
 ) -> None:
-    lines = [
-        {"type": role, "sessionId": "1", "message": {"role": role, "content": text}}
-        for role, text in TRANSCRIPT
-    ]
-    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    write_transcript(tmp_path / "talk.jsonl")
     (tmp_path / "play.md").write_text("Assistant: enters from the left.")
     files = [str(tmp_path / "talk.jsonl"), str(tmp_path / "play.md")]
     with HybridStore(db_path, {"provider": "none"}) as store:

@@ -26,6 +26,7 @@ from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.postgres_server import PostgresServer
 from tests.extras.serving import served
+from tests.talks import write_transcript
 
 pytestmark = pytest.mark.large
 
@@ -173,16 +174,7 @@ def test_a_schema_of_the_first_version_gets_workspaces(postgres_path: str, tmp_p
 def test_a_schema_of_the_second_version_gets_the_roles_of_its_transcripts(
     postgres_path: str, tmp_path: Path
 ) -> None:
-    lines = [
-        {"type": role, "sessionId": "1", "message": {"role": role, "content": text}}
-        for role, text in (
-            ("user", "the heron " * 30),
-            ("assistant", "the crane " * 50),
-            ("user", "and the gull?"),
-            ("assistant", "the gull eats fish."),
-        )
-    ]
-    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    write_transcript(tmp_path / "talk.jsonl")
     roles = "select chunk_id, role from hybrid_memory.chunks order by id"
     with HybridStore(postgres_path, {"provider": "none"}) as store:
         Ingest(store).run([str(tmp_path / "talk.jsonl")])
