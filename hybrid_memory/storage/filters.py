@@ -16,6 +16,7 @@ from ..text.equality import anchor_key, heading_key, name_key
 from ..text.query import Term
 
 ANCHOR = re.compile(r"[\w-]+")  # of a heading; any other text is not one
+LONGEST_GLOB = 10_000  # characters; SQLite allows 50,000 bytes
 MOST_EXCLUDED = 200  # SQLite accepts conditions with about 1,000 parts
 
 
@@ -123,6 +124,38 @@ def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
         where[key] = [*where.get(key, ()), *values]
     fields = {"tags": tags, "where": where, "without": without, "excluded": excluded}
     return filters._replace(**{**asked, **fields})
+
+
+def globs_of(pattern: str | None) -> list[str]:
+    """The globs of which an id must match one: the pattern, or everything below it. [] if all ids
+    match.
+    """
+    if pattern is None or pattern == "*":
+        return []
+    if not pattern or pattern.endswith("*"):
+        return [pattern]
+    return [pattern, f"{pattern.rstrip('/')}/*"]
+
+
+def check_glob(pattern: str | None) -> None:
+    """Raise QueryError for a glob that is too long."""
+    if pattern is not None and len(pattern) > LONGEST_GLOB:
+        raise QueryError(
+            f"the glob has {len(pattern):,} characters; at most {LONGEST_GLOB:,} are allowed"
+        )
+
+
+def like_plain(text: str) -> str | None:
+    """A LIKE pattern, in lower case, for ASCII metadata with this text; None if JSON may write the
+    text differently. Spaces are compared in any number.
+    """
+    is_plain = (
+        text.isascii()
+        and text.isprintable()
+        and len(text) < LONGEST_GLOB
+        and not set(text) & set('%_"\\')
+    )
+    return f"%{'%'.join(text.lower().split())}%" if is_plain else None
 
 
 def like_key(name: str) -> str:

@@ -8,7 +8,16 @@ from typing import Any
 
 from ...documents.links import normal_tag
 from ...errors import QueryError
-from ...storage.filters import Filters, have_values, is_below, wanted_values
+from ...storage.filters import (
+    LONGEST_GLOB,
+    Filters,
+    check_glob,
+    globs_of,
+    have_values,
+    is_below,
+    like_plain,
+    wanted_values,
+)
 from ...text import dates
 from ...text.analyzer import searchable
 from ...text.characters import storable
@@ -16,7 +25,6 @@ from ...text.equality import spelled
 from .chunks import Links
 from .connection import Connection, bigints, text
 
-LONGEST_GLOB = 10_000  # characters
 EVERYTHING = "true"
 LISTED = 20_000  # chunks; the ids of a smaller selection are listed before a search
 # Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
@@ -170,17 +178,6 @@ class Selection:
         return f"and {joined}", self._parameters
 
 
-def _globs(pattern: str | None) -> list[str]:
-    """The globs of which an id must match one: the pattern, or everything below it. [] if all ids
-    match.
-    """
-    if pattern is None or pattern == "*":
-        return []
-    if not pattern or pattern.endswith("*"):
-        return [pattern]
-    return [pattern, f"{pattern.rstrip('/')}/*"]
-
-
 class _Builder:
     """A condition on a row `d` of documents that grows, and its parameters by name."""
 
@@ -223,11 +220,8 @@ def _collection(builder: _Builder, filters: Filters) -> None:
 
 
 def _inside(builder: _Builder, filters: Filters) -> None:
-    if len(filters.inside or "") > LONGEST_GLOB:
-        raise QueryError(
-            f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are allowed"
-        )
-    globs = _globs(filters.inside)
+    check_glob(filters.inside)
+    globs = globs_of(filters.inside)
     if not globs:
         return
     pattern = "|".join(glob_pattern(spelled(glob)) for glob in globs)
@@ -238,7 +232,7 @@ def _inside(builder: _Builder, filters: Filters) -> None:
 
 
 def _within(builder: _Builder, filters: Filters) -> None:
-    if globs := _globs(filters.within):
+    if globs := globs_of(filters.within):
         builder.add("d.doc_id ~ %(within)s", within="|".join(map(glob_pattern, globs)))
 
 
@@ -293,7 +287,7 @@ def _with_values(builder: _Builder, filters: Filters) -> None:
     values = wanted_values(filters)
     if not values:
         return
-    if pattern := _pattern(values[0][1]):
+    if pattern := like_plain(values[0][1]):
         builder.add(MAY_HAVE.format(pattern="%(a_value)s"), a_value=pattern)
     rows = builder.conn.all(METADATA.format(where=builder.sql), builder.given)
     fitting = [number for number, metadata in rows if have_values(metadata, values)]
@@ -339,21 +333,6 @@ ON_DOCUMENTS: dict[str, Callable[[_Builder, Filters], None]] = {
     "heading": _below_heading,
 }
 ON_CHUNKS = ("without",)
-
-
-def _pattern(text: str) -> str | None:
-    """A LIKE pattern for ASCII metadata with this text; None if JSON may write the text
-    differently. Spaces are compared in any number.
-    """
-    is_plain = (
-        text.isascii()
-        and text.isprintable()
-        and len(text) < LONGEST_GLOB
-        and not set(text) & set('%_"\\')
-    )
-    if is_plain:
-        return f"%{'%'.join(text.lower().split())}%"
-    return None
 
 
 def _words_pattern(heading: str) -> str | None:

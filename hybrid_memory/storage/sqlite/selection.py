@@ -17,11 +17,19 @@ from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
-from ..filters import Filters, have_values, is_below, wanted_values
+from ..filters import (
+    LONGEST_GLOB,
+    Filters,
+    check_glob,
+    globs_of,
+    have_values,
+    is_below,
+    like_plain,
+    wanted_values,
+)
 from ..fts_expressions import match_expression
 from ..links import LinkReader
 
-LONGEST_GLOB = 10_000  # characters; SQLite allows 50,000 bytes
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
 # An id in one spelling; of an ASCII id, lower case is enough and saves a call of Python.
@@ -317,7 +325,8 @@ def _within(inputs: _Inputs) -> Condition | None:
 
 
 def _matching(pattern: str | None, ids: str, spelling: Callable[[str], str]) -> Condition | None:
-    globs = _globs(pattern)
+    check_glob(pattern)
+    globs = globs_of(pattern)
     if not globs:
         return None
     return _part(f"({' or '.join([f'{ids} glob ?'] * len(globs))})", *map(spelling, globs))
@@ -340,7 +349,7 @@ def _with_values(inputs: _Inputs) -> Condition | None:
     if not values:
         return None
     has_values = _part("has_values(d.metadata, ?)", json.dumps(values))
-    pattern = _pattern(values[0][1])
+    pattern = like_plain(values[0][1])
     if pattern is None:
         return has_values
     return _part(f"{MAY_HAVE} and {has_values.listing}", pattern, *has_values.parameters)
@@ -399,42 +408,15 @@ def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
 
 def is_inside(doc_id: str, inside: str) -> bool:
     """Whether the filter `inside` matches a document id, by SQLite's glob."""
-    globs = _globs(inside)
+    check_glob(inside)
+    globs = globs_of(inside)
     with closing(sqlite3.connect(":memory:")) as conn:
         matches = conn.execute(IS_INSIDE, (doc_id, json.dumps(globs))).fetchone()
     return bool(matches[0])
 
 
-def _globs(inside: str | None) -> list[str]:
-    """The globs of which an id must match one: `inside`, or everything below it. [] if all ids
-    match.
-    """
-    if inside is None or inside == "*":
-        return []
-    if len(inside) > LONGEST_GLOB:
-        raise QueryError(
-            f"the glob has {len(inside):,} characters; at most {LONGEST_GLOB:,} are allowed"
-        )
-    if not inside or inside.endswith("*"):
-        return [inside]
-    return [inside, f"{inside.rstrip('/')}/*"]
-
-
-def _pattern(text: str) -> str | None:
-    """A LIKE pattern for ASCII metadata with this text; None if JSON may write the text
-    differently. Spaces are compared in any number.
-    """
-    is_plain = (
-        text.isascii()
-        and text.isprintable()
-        and len(text) < LONGEST_GLOB
-        and not set(text) & set('%_"\\')
-    )
-    return f"%{'%'.join(text.split())}%" if is_plain else None
-
-
 def _on_chunks(filters: Filters) -> list[OnChunks]:
-    """The conditions on chunks from all filters, besides the days."""
+    """The conditions on chunks, except the one on their days."""
     conditions = [make(filters) for make in ON_CHUNKS.values()]
     return [condition for condition in conditions if condition is not None]
 
