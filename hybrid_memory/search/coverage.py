@@ -131,9 +131,8 @@ def is_bare(text: str) -> bool:
 
     '## Tags\\n\\nTags: #item [[Shields]]' -> True
     """
-    if len(text) > LONGEST_BARE or not _may_have_link_or_tag(text):
-        return False
-    if not re.search(_LINK_OR_TAG, text):
+    is_short = len(text) <= LONGEST_BARE
+    if not (is_short and _may_have_link_or_tag(text) and re.search(_LINK_OR_TAG, text)):
         return False
     words = re.sub(_HEADING, "", re.sub(_LINK_OR_TAG, "", text))
     return not re.sub(_LABEL_OR_BULLET, "", words).strip()

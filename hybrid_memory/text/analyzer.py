@@ -33,6 +33,7 @@ _PAIRED = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
+_STEMMED = "\u0370-\u04ff\u0600-\u06ff\u0900-\u097f"  # alphabets of text/stemming.py
 TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
 # TOKEN in a text without underscores: one character set is twice as fast as two
 _WORD = r"[\w\ue000-\uf8ff]+"
@@ -88,12 +89,12 @@ def has_gram_run(folded: str) -> bool:
 @cache
 def _other_alphabets() -> re.Pattern[str]:
     """The pattern of a letter of a word that `stemming` may change."""
-    return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f]")
+    return re.compile(f"[{_STEMMED}]")
 
 
 @cache
 def _word_in_other_alphabet() -> re.Pattern[str]:
-    return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f\ue000-\uf8ff]+")
+    return re.compile(f"[{_STEMMED}\ue000-\uf8ff]+")
 
 
 def in_other_alphabet(word: str) -> bool:
