@@ -559,7 +559,7 @@ class Sequences(RuleBasedStateMachine):
         self.sync(folder)
 
     def matching(self, folder: str) -> dict[str, bytes]:
-        """What an ingest of the folder takes in: the content of each file, by document id."""
+        """The contents of the files that an ingest of the folder indexes, by document id."""
         top = self.top / folder
         return {
             f"{folder}/{path.relative_to(top)}": path.read_bytes()

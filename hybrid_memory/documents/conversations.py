@@ -24,7 +24,7 @@ NAMES = {
     USER: ("user", "human", "you", "you said"),
     ASSISTANT: ("assistant", "ai", "chatgpt", "chatgpt said", "claude", "gemini", "copilot"),
 }
-INTRODUCTION = 5  # lines of text, besides headings, that may stand above the first label
+INTRODUCTION = 5  # the most lines above the first label; headings and empty lines do not count
 
 _ROLE_OF = {name: role for role, names in NAMES.items() for name in names}
 _NAME = f"({'|'.join(sorted(_ROLE_OF, key=len, reverse=True))})"

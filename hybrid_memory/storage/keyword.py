@@ -113,7 +113,7 @@ class BM25Index(ABC):
             if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
-            # Scores are shares of the query's symbols, of which 1 is all
+            # A score is the share of the query's symbols that a chunk has
             return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
         if is_name:
             return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)

@@ -370,7 +370,7 @@ def test_candidates_are_more_where_the_codes_tell_little(
     conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rnd = random.Random(7)
-    search = fill(conn, gauss(rnd, ROWS, 600))  # of so many dimensions, only the signs
+    search = fill(conn, gauss(rnd, ROWS, 600))  # with 600 dimensions, blocks have only signs
     read = candidates(conn, monkeypatch)
     search.nearest(gauss(rnd, 1, 600)[0], 10)
     assert sum(read) >= 4 * index.FIRST

@@ -401,7 +401,7 @@ def _is_option(text: str, assignment: re.Match[str]) -> bool:
 
 
 def _is_product(text: str, assignment: re.Match[str]) -> bool:
-    """Whether the name is that of the program 1Password."""
+    """Whether the name is a part of 1Password, which is a program."""
     start = assignment.start("name")
     return assignment["name"] == "password" and text[start - 1 : start] == "1"
 
