@@ -363,8 +363,8 @@ class Sequences(RuleBasedStateMachine):
     @precondition(lambda self: "memory" in self.ingested)
     @rule()
     def note(self) -> None:
-        self.memory.run("note", self.plant(), "--dir", str(self.top))
-        assert self.word() in (self.top / f"memory/{date.today()}.md").read_text()
+        self.memory.run(*self.noting())
+        assert self.word() in self.todays_note().read_text()
         self.sync("memory")
 
     # Settings and upkeep
@@ -390,8 +390,8 @@ class Sequences(RuleBasedStateMachine):
     @precondition(lambda self: self.texts or self.files)
     @rule()
     def continue_with_a_copy(self) -> None:
-        copy = self.top / "copy.db"
-        self.memory.run("copy", str(self.memory.db), str(copy))
+        self.memory.run(*self.copying())
+        copy = Path(self.copying()[-1])
         self.drop_database(self.memory.db)
         os.replace(copy, self.memory.db)
         for suffix in ("-wal", "-shm"):
@@ -426,6 +426,24 @@ class Sequences(RuleBasedStateMachine):
     def kill_update(self, moment: int) -> None:
         self.memory.killed(moment, "update", "--all")
         self.sync_partly()
+
+    @precondition(lambda self: "memory" in self.ingested)
+    @rule(moment=MOMENTS)
+    def kill_note(self, moment: int) -> None:
+        path = self.todays_note()
+        before = path.read_text() if path.exists() else ""
+        killed = self.memory.killed(moment, *self.noting())
+        after = path.read_text() if path.exists() else ""
+        lines = after.removeprefix(before).rstrip("\n").split("\n")
+        assert after.startswith(before)
+        assert lines[-1].endswith(self.word()) or (killed and after == before)
+        self.sync_partly()
+
+    @precondition(lambda self: self.texts or self.files)
+    @rule(moment=MOMENTS)
+    def kill_copy_and_run_it_again(self, moment: int) -> None:
+        self.memory.killed(moment, *self.copying())
+        self.continue_with_a_copy()
 
     @precondition(lambda self: self.texts or self.files)
     @rule(embeddings=st.booleans(), moment=MOMENTS)
@@ -548,6 +566,15 @@ class Sequences(RuleBasedStateMachine):
     def storing(self, id: str, text: str, owner: str) -> list[str]:
         metadata = ["--metadata", f"owner={owner}"] if owner else []
         return ["store", "--doc-id", id, "--text", text, *metadata]
+
+    def noting(self) -> list[str]:
+        return ["note", self.plant(), "--dir", str(self.top)]
+
+    def todays_note(self) -> Path:
+        return self.top / f"memory/{date.today()}.md"
+
+    def copying(self) -> list[str]:
+        return ["copy", str(self.memory.db), str(self.top / "copy.db")]
 
     def ingesting(self, folder: str) -> list[str]:
         patterns = [word for pattern in FOLDERS[folder] for word in ("--pattern", pattern)]
