@@ -70,6 +70,30 @@ def test_damage_is_found_with_the_way_out(
     assert check == "keyword index" or words in problems(filled)[check]
 
 
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update terms set chunks = chunks + 1 where term = 'gpu'",
+        "delete from terms where term = 'gpu'",
+        "insert into terms (term, chunks) values ('zebra', 1)",
+    ],
+)
+def test_a_list_of_words_that_differs_from_the_index_is_found_and_repaired(
+    filled: HybridStore, damage: str
+) -> None:
+    filled.storage.keyword().list_words()
+    filled.storage.connection.execute(damage)
+    assert problems(filled, thorough=True)["keyword index"] == (
+        "the list of its words is wrong: 1 word differs from the index; "
+        "`hybrid-memory reindex` repairs it"
+    )
+    filled.reindex()
+    assert problems(filled, thorough=True) == {}
+    filled.storage.keyword().list_words()
+    assert problems(filled, thorough=True) == {}
+
+
 def test_reindex_mends_what_it_is_said_to_mend(filled: HybridStore) -> None:
     filled.storage.connection.execute("delete from chunks_fts where rowid = 1")
     filled.storage.connection.execute("update vector_blocks set planes = zeroblob(length(planes))")

@@ -9,13 +9,13 @@ from math import hypot
 from typing import TYPE_CHECKING, Any
 
 from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
-from ...text.characters import storable
+from ...text.characters import plural, storable
 from ..encoding import FLOAT_BYTES, UNIT, decode_embedding
 from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ..rows import MISCOUNT
 from ..source import DocumentRow, SourceFile
-from . import bitplanes
+from . import bitplanes, word_list
 from .bitplanes import PLACES
 from .connection import waiting
 from .keyword import COUNTED, FTSIndex
@@ -367,6 +367,7 @@ class Checks:
                 self._conn.execute(FTS_INTEGRITY)
             (counted,) = self._conn.execute(f"select {COUNTED}").fetchone()
             size = FTSIndex(self._conn).size()
+            differing = word_list.count_differing(self._conn)
         except sqlite3.OperationalError as error:
             # SQLite treats the check as a write, which may not be possible
             return None, f"not checked: {error}"
@@ -374,6 +375,9 @@ class Checks:
             return False, str(error)
         if size != counted:
             return False, f"it has {counted} chunks, but its stored size is {size}"
+        if differing:
+            words = plural(differing, "word differs", "words differ")
+            return False, f"the list of its words is wrong: {words} from the index"
         return True, "FTS5's own check passes"
 
     def keyword_index_differences(self) -> tuple[int, int]:

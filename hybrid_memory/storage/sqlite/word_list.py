@@ -7,8 +7,8 @@ exact by each later change, and emptied when the index grows much. While it is e
 """
 
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from ..bm25 import TOKENIZER
@@ -43,8 +43,17 @@ SUBTRACT = "update terms set chunks = chunks - ?2 where term = ?1"
 FORGET = "delete from terms where term = ? and chunks <= 0"
 CLEAR = "delete from terms"
 MAKE_VOCABULARY = "create virtual table temp.counted using fts5vocab (main, chunks_fts, row)"
-DROP_VOCABULARY = "drop table temp.counted"
+DROP_VOCABULARY = "drop table if exists temp.counted"  # an error may have rolled it back
 FILL = f"insert into terms (term, chunks) select term, doc from temp.counted where {LISTED}"
+# Words of the index with another count in the list or none, and words that only the list has
+COUNT_DIFFERING = f"""
+with found (doc, chunks) as (
+    select doc, chunks from temp.counted left join terms using (term) where {LISTED}
+)
+select count(*) filter (where chunks is not doc) + (select count(*) from terms) - count(chunks)
+from   found
+where  exists (select 1 from terms)
+"""
 LISTED_CHUNKS = "select value from meta where key = 'listed_chunks'"
 SET_LISTED_CHUNKS = "insert or replace into meta (key, value) values ('listed_chunks', ?)"
 
@@ -55,10 +64,17 @@ def is_complete(conn: sqlite3.Connection) -> bool:
 
 def fill(conn: sqlite3.Connection, size: int) -> None:
     """Fill the empty table. `size` is the number of chunks in the index."""
-    conn.execute(MAKE_VOCABULARY)
-    conn.execute(FILL)
-    conn.execute(DROP_VOCABULARY)
+    with _vocabulary(conn):
+        conn.execute(FILL)
     conn.execute(SET_LISTED_CHUNKS, (size,))
+
+
+def count_differing(conn: sqlite3.Connection) -> int:
+    """The number of words whose chunks are miscounted, or that only the list or the index has.
+    Takes time in proportion to the store.
+    """
+    with _vocabulary(conn):
+        return int(conn.execute(COUNT_DIFFERING).fetchone()[0])
 
 
 def clear(conn: sqlite3.Connection) -> None:
@@ -82,6 +98,16 @@ def remove(conn: sqlite3.Connection, chunks: Iterable["Terms"]) -> None:
         counts = _counts(chunks)
         conn.executemany(SUBTRACT, counts)
         conn.executemany(FORGET, ((term,) for term, _ in counts))
+
+
+@contextmanager
+def _vocabulary(conn: sqlite3.Connection) -> Iterator[None]:
+    """The words that FTS5 lists, as the table temp.counted."""
+    conn.execute(MAKE_VOCABULARY)
+    try:
+        yield
+    finally:
+        conn.execute(DROP_VOCABULARY)
 
 
 def _counts(chunks: Iterable["Terms"]) -> list[tuple[str, int]]:
