@@ -215,6 +215,7 @@ class Recut:
         self._report = report
         self._documents: list[Prepared] = []
         self._embedded: set[bytes] = set()  # content hashes of the texts that got an embedding
+        self._not_embedded: list[bytes] = []  # and of those that did not
         self._kept_back = 0
 
     def add(self, prepared: Prepared) -> None:
@@ -228,6 +229,10 @@ class Recut:
     def flush(self) -> None:
         """Write the buffered documents that are ready, and report how many are not."""
         self._write()
+        embedder = self._store.fitting_embedder
+        if embedder and self._not_embedded:
+            with self._store.storage.transaction():
+                mark_unembeddable(self._store.storage, embedder, self._not_embedded)
         if self._kept_back:
             documents = plural(self._kept_back, "document keeps its", "documents keep their")
             reason = f"{documents} chunks of another size until the new ones can be embedded"
@@ -267,6 +272,7 @@ class Recut:
         if identity is None or embedder is None or not texts:
             return True
         new = new_vectors(storage, embedder, texts)
+        self._not_embedded += new.not_embedded
         if new.vectors:
             fingerprint = embedder.fingerprint()
             if is_another_model(storage, fingerprint):

@@ -119,6 +119,18 @@ def test_reindex_cuts_them_too(run: Run, environ: dict[str, str]) -> None:
     assert done["chunks"] > before
 
 
+def test_chunks_that_the_model_can_never_embed_are_not_pending_after_reindex(
+    run: Run, environ: dict[str, str]
+) -> None:
+    environ["HYBRID_MEMORY_PROVIDER"] = "builtin-english"
+    answer(run("store", "--doc-id", "long", "--text", LONG))
+    answer(run("store", "--doc-id", "russian", "--text", "Документ о насосе."))
+    answer(run("config", "set", "chunk_size", "1500"))
+    answer(run("reindex"))
+    stats = answer(run("stats"))
+    assert (stats["pending_count"], stats["unembeddable_count"]) == (0, 1)
+
+
 def test_sizes_that_an_ingest_is_given_are_those_of_its_paths_alone(
     run: Run, folder: Path, environ: dict[str, str]
 ) -> None:
