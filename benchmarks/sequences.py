@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.sequences import Memory, Sequences
@@ -59,10 +59,16 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="sequences (default: 1000)")
     parser.add_argument("--steps", type=int, default=40, help="most steps of each (default: 40)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--no-shrink", action="store_true", help="print the first failure as it was found"
+    )
     parser.add_argument("--small", action="store_true", help="two sequences of ten steps")
     args = parser.parse_args()
     if args.small:
         args.count, args.steps = 2, 10
+    phases = [Phase.generate, Phase.shrink]
+    if args.no_shrink:
+        phases.remove(Phase.shrink)
     began = time.monotonic()
     for number, first in enumerate(range(0, args.count, PART)):
         chosen = settings(
@@ -70,6 +76,7 @@ def main() -> int:
             stateful_step_count=args.steps,
             deadline=None,
             database=None,
+            phases=phases,
             suppress_health_check=list(HealthCheck),
         )
         run_state_machine_as_test(seed(args.seed + number)(CountedSequences), settings=chosen)

@@ -130,7 +130,8 @@ class Memory:
     def run(self, *args: str, db: Path | None = None, may_fail: bool = False) -> str:
         done = in_process(args, self._environ(db), self.top)
         assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == 0 or may_fail, (args, done.returncode, done.stderr)
+        failure = args, done.returncode, done.stdout, done.stderr
+        assert done.returncode == 0 or may_fail, failure
         return done.stdout
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
