@@ -11,9 +11,11 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.browse.passage import read
 from hybrid_memory.browse.twins import twin
+from hybrid_memory.indexing import documents as indexing_documents
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
+from tests.fake_ollama import FakeOllama
 
 PORT = (
     "The payment service listens on port 8443 since the move to the new cluster, and its health "
@@ -183,3 +185,17 @@ def test_the_command_line_tells_an_unknown_collection(run: Run) -> None:
         assert done.returncode == 0
         assert "there is no collection 'nope'; there are decisions" in done.stderr
         assert json.loads(done.stdout) in ([], {"total": 0, "documents": []})
+
+
+def test_a_model_that_never_answers_does_not_keep_a_text_from_being_stored(
+    run: Run, ollama: FakeOllama, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": ollama.url}
+    monkeypatch.setattr(indexing_documents, "EMBED_SECONDS", 0.1)
+    ollama.cold = 5.0
+    done = run("store", "--doc-id", "a", "--text", "the gpu server")
+    assert done.returncode == 0
+    assert "did not answer in the 0.1 s left for embedding" in done.stderr
+    assert answer(run("stats"))["pending_count"] == 1
+    ollama.cold = 0.0
+    assert answer(run("update"))["embedded"] == 1

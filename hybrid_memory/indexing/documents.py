@@ -17,6 +17,10 @@ from ..storage.source import Source, StoredDocument, is_in, real_path
 from ..text.dates import document_date
 from .pending import NewVectors, accepts, is_another_model, mark_unembeddable, new_vectors
 
+# Seconds that storing a document waits for each answer of the model. Many MCP clients give up a
+# call after 60 seconds, and the text is written after the embedding
+EMBED_SECONDS = 45.0
+
 
 class StoredText(NamedTuple):
     """A text that was stored without a file, and the metadata given with it."""
@@ -67,7 +71,7 @@ def put_document(
     follows: StoredText | None = None,
 ) -> list[str]:
     """Write a document with its embeddings, which are computed before the write lock is taken.
-    Returns the problems.
+    Chunks without an embedding stay pending. Returns the problems.
 
     `source` is the document's file, which is remembered as a source; without it, the document
     replaces the text that it `follows`. Raises OvertakenError if another text is stored by now, and
@@ -77,7 +81,7 @@ def put_document(
     new = NewVectors({}, [], None)
     fingerprint = None
     if embedder:
-        new = new_vectors(storage, embedder, prepared.texts)
+        new = new_vectors(storage, embedder, prepared.texts, EMBED_SECONDS)
         fingerprint = embedder.fingerprint() if new.vectors else None
     if is_another_model(storage, fingerprint):
         new = NewVectors({}, [], NOT_MIXED)
