@@ -35,6 +35,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "fuzz databases": ["fuzz.py", "databases", "--count", "2"],
     "sequences": ["sequences.py", "--small"],
     "one_answer": ["one_answer.py", "--small"],
+    "parallel": ["parallel.py", "--small"],
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],
     "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
     "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
