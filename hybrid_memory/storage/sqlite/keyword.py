@@ -38,11 +38,9 @@ order  by score desc
 limit  :limit
 """
 SCORES = f"""
-select rowid, {BM25} from chunks_fts where chunks_fts match :expression and {{condition}}
+select rowid, {BM25} from chunks_fts
+where  chunks_fts match :expression and +rowid in (select value from json_each(:ids))
 """
-AMONG_ALL = "+rowid in (select value from json_each(:ids))"
-AMONG_EACH = "rowid in (select value from json_each(:ids))"
-FEW = 50_000  # chunks of a store
 AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
 CHOSEN = "and +rowid {}"
 
@@ -185,11 +183,8 @@ class FTSIndex(BM25Index):
         wanted = query.affordable_terms
         if not wanted or not ids:
             return {}
-        # Up to some size, scanning all matches is faster than looking up each chunk
-        condition = AMONG_ALL if self.size() <= FEW else AMONG_EACH
-        statement = SCORES.format(condition=condition)
         parameters = {"expression": match_expression(wanted), "ids": json.dumps(list(ids))}
-        return dict(self._conn.execute(statement, parameters))
+        return dict(self._conn.execute(SCORES, parameters))
 
     def _run(
         self,
