@@ -54,6 +54,7 @@ Worth = list[tuple[str, float, bool]]
 LONGEST_BARE = 500  # characters
 _LINK_OR_TAG = r"!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+|(?<!\w)#\w[\w/-]*"
 _HEADING = r"(?m)^\s*#+ .*$"
+_SIGNS = " \t>*+-,;|·•"
 _LABEL_OR_BULLET = r"(?m)^[\s>*+-]*(?:\^?\**[\w ]{1,30}\**:\**)?[\s,;|·•*+-]*$"
 
 
@@ -93,7 +94,8 @@ def of_chunks(
             place = 1.0 if text is chunk.text else BESIDES
             for piece in pieces.of[text] & worth.keys():
                 for word, part, is_word in worth[piece]:
-                    parts[word] = max(place * part, parts.get(word, 0.0))
+                    if place * part > parts.get(word, 0.0):
+                        parts[word] = place * part
                     if is_word:
                         terms.add(word)
             for day in days:
@@ -105,9 +107,10 @@ def of_chunks(
                     terms.update(form.words)
                     parts |= {word: max(place, parts.get(word, 0.0)) for word in form.words}
         of_own: dict[str, float] = {}
-        for word in parts.keys() & rarities.keys():
-            own = query.stands_for(word)
-            of_own[own] = max(parts[word], of_own.get(own, 0.0))
+        for word in rarities:
+            if word in parts:
+                own = query.stands_for(word)
+                of_own[own] = max(parts[word], of_own.get(own, 0.0))
         share = sum(weights[own] * part for own, part in of_own.items()) / total
         if is_bare(chunk.text):
             share *= BARE
@@ -131,20 +134,22 @@ def is_bare(text: str) -> bool:
 
     '## Tags\\n\\nTags: #item [[Shields]]' -> True
     """
-    is_short = len(text) <= LONGEST_BARE
-    if not (is_short and _may_have_link_or_tag(text) and re.search(_LINK_OR_TAG, text)):
+    if len(text) > LONGEST_BARE or _begins_with_words(text) or not re.search(_LINK_OR_TAG, text):
         return False
     words = re.sub(_HEADING, "", re.sub(_LINK_OR_TAG, "", text))
     return not re.sub(_LABEL_OR_BULLET, "", words).strip()
 
 
-def _may_have_link_or_tag(text: str) -> bool:
-    """A check that needs no pattern, as most texts have none."""
+def _begins_with_words(text: str) -> bool:
+    """Whether a line before the first bracket has words of its own, or the text has no link or tag:
+    most texts are decided without a pattern.
+    """
     for line in text.split("\n"):
-        title = line.lstrip("#")
-        if "[" in line or "http" in line or "#" in (title if title[:1].isspace() else line):
+        if "[" in line:
+            return False
+        if line.lstrip(_SIGNS)[:1].isalnum() and not ("#" in line or ":" in line):
             return True
-    return False
+    return "#" not in text and "http" not in text
 
 
 @cache
@@ -183,7 +188,10 @@ class _Pieces:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.of = {text: set(text.encode().translate(CUT).decode().split()) for text in texts}
+        self.of = {
+            text: set(text.encode().translate(CUT).decode().split())
+            for text in dict.fromkeys(texts)
+        }
         every: set[str] = set().union(*self.of.values())
         special = [piece for piece in every if not (piece.isascii() and piece.islower())]
         self._plain = every.difference(special)
@@ -193,7 +201,8 @@ class _Pieces:
         self._runs = ""
         for piece in special:
             if piece.isascii():
-                self._add(piece, [piece.lower(), *analyzer.camel_words(piece).lower().split()])
+                parts = analyzer.camel_words(piece) if analyzer.HUMP.search(piece) else ""
+                self._add(piece, [piece.lower(), *parts.lower().split()])
         self._add_folded([piece for piece in special if not piece.isascii()])
 
     def _add_folded(self, pieces: Sequence[str]) -> None:

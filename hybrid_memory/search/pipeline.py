@@ -241,7 +241,7 @@ class Search:
         if id is None or best > leg.full_score / 2:
             return leg.full_score
         row = self._storage.chunks.rows([id])[id]
-        is_of_text = stages.has_word(f"{row.heading_path}\n{row.text}", query)
+        is_of_text = stages.having_word([f"{row.heading_path}\n{row.text}"], query)
         return leg.full_score if is_of_text else leg.full_score * OF_CONTEXT
 
     @contextmanager

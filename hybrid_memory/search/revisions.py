@@ -25,7 +25,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .hit import Hit
-from .stages import has_word
+from .stages import having_word
 
 if TYPE_CHECKING:
     from ..storage.interface import Storage
@@ -202,20 +202,18 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
         return
     from ..text.declarations import STRUCK, statements, strikes, words
 
-    struck = {
-        hit.id: [
-            strike for strike in strikes(hit.text) if has_word(" ".join(strike.former), state.query)
-        ]
-        for hit in hits
-        if "~~" in hit.text
-    }
-    if not any(struck.values()):
+    struck = {hit.id: list(strikes(hit.text)) for hit in hits if "~~" in hit.text}
+    asked = having_word(
+        (" ".join(strike.former) for of_hit in struck.values() for strike in of_hit), state.query
+    )
+    if not asked:
         return
     dates = state.storage.chunks.dates([hit.id for hit in hits])
     lines = {
         hit.id: [words(line) for line in statements(STRUCK.sub(" ", hit.text))] for hit in hits
     }
-    for later, of_later in struck.items():
+    for later, every_strike in struck.items():
+        of_later = [strike for strike in every_strike if " ".join(strike.former) in asked]
         for hit in hits:
             if hit.id == later or dates.get(hit.id, "") > dates.get(later, "9999"):
                 continue
@@ -243,10 +241,10 @@ def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
         return
     from ..text.declarations import tasks
 
+    every_task = {hit: list(tasks(hit.text)) for hit in hits if "] " in hit.text}
+    asked = having_word((text for of_hit in every_task.values() for text, _ in of_hit), state.query)
     found = {
-        hit: [task for task in tasks(hit.text) if has_word(task[0], state.query)]
-        for hit in hits
-        if "] " in hit.text
+        hit: [task for task in of_hit if task[0] in asked] for hit, of_hit in every_task.items()
     }
     # A hit stands for every chunk with the same text
     ids = [id for hit, of_hit in found.items() if of_hit for id in (hit.id, *hit.others)]

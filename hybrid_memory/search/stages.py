@@ -7,6 +7,7 @@ numbers below were measured on judged collections (docs/measurements.md).
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from itertools import chain
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -79,13 +80,17 @@ def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     return hits
 
 
-def has_word(text: str, query: "Query") -> bool:
-    """Whether a text has a word of the query, in any form."""
-    words = analyzer.searchable(text).split()
+def having_word(texts: Iterable[str], query: "Query") -> set[str]:
+    """Those of the texts that have a word of the query, in any form."""
+    words = {text: analyzer.searchable(text).split() for text in texts}
     asked = [word.tokens[0] for word in query.affordable_words]
-    stem_of = stems({*words, *asked})
-    stems_of_text = {stem_of.get(word, word) for word in words}
-    return any(stem_of.get(word, word) in stems_of_text for word in asked)
+    stem_of = stems({*asked, *chain.from_iterable(words.values())})
+    stems_of_query = {stem_of.get(word, word) for word in asked}
+    return {
+        text
+        for text, of_text in words.items()
+        if any(stem_of.get(word, word) in stems_of_query for word in of_text)
+    }
 
 
 def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:

@@ -52,7 +52,7 @@ def rarities(
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # of FTS5
 WORDS_AND_STEMS = f"""
-create virtual table words using fts5(word, tokenize = '{TOKENIZER}');
+create virtual table words using fts5(word, content = '', columnsize = 0, tokenize = '{TOKENIZER}');
 create virtual table stems using fts5vocab(words, instance);
 """
 

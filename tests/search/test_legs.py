@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.search.legs import LEAD_SHARE, LEADS, put_on_one_scale
-from hybrid_memory.search.stages import has_word
+from hybrid_memory.search.stages import having_word
 from hybrid_memory.storage.rows import KeywordLeg
 from hybrid_memory.text.query import Query
 from tests.conftest import TopicEmbedder
@@ -225,7 +225,7 @@ def test_what_only_the_front_matter_says_is_found_first(query: str, first: str) 
 
 
 def test_a_text_has_a_word_in_any_form() -> None:
-    assert has_word("We are waiting.", Query("wait for it"))
-    assert has_word("Über Bäder", Query("bader"))
-    assert not has_word("We stand here.", Query("wait for it"))
-    assert not has_word("", Query("wait"))
+    texts = ["We are waiting.", "We stand here.", ""]
+    assert having_word(texts, Query("wait for it")) == {"We are waiting."}
+    assert having_word(["Über Bäder"], Query("bader")) == {"Über Bäder"}
+    assert not having_word([], Query("wait"))
