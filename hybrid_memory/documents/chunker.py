@@ -9,7 +9,7 @@ The text is in markdown (headings.py), or in another `Syntax`. This module does 
 embeddings.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,6 +52,19 @@ class Chunk:
     items: str = ""  # the first lines of the list items in which it begins: "Garage > Shelf one"
 
 
+class Place(NamedTuple):
+    """Where a text continues a longer one that is cut in portions: the number of chunks and of lines
+    before it, and the level and title of each heading around it, the outermost first.
+    """
+
+    chunks: int = 0
+    lines: int = 0
+    headings: Sequence[tuple[int, str]] = ()
+
+
+BEGINNING = Place()
+
+
 class Section(NamedTuple):
     """A heading line, text[start:body], and the text below it, text[body:end].
 
@@ -73,12 +86,14 @@ def chunks_of(
     overlap: int,
     title: str = "",
     syntax: Syntax | None = None,
+    place: Place = BEGINNING,
 ) -> list[Chunk]:
     """Cut a text with plain newlines into chunks of at most `chunk_size` characters. A chunk may
     repeat up to `overlap` characters from the end of the previous one.
 
     The first `skipped` lines, the front matter, are left out but counted. `title` begins the
-    heading paths. The text is in markdown unless another `syntax` is given.
+    heading paths. The text is in markdown unless another `syntax` is given. `place` is that of the
+    text in a longer one.
     """
     syntax = syntax or MARKDOWN  # at the end of this module
     if chunk_size < 1:
@@ -92,10 +107,11 @@ def chunks_of(
     # position of the line break before the first line not skipped, and lines are counted from 1.
     text = syntax.readable(f"\n{text}", start)
     chunks: list[Chunk] = []
-    line = 0
+    line = place.lines
     counted = 0  # position up to which `line` has been counted
+    above = [Section(level, clipped(name, LONGEST_PATH), 0, 1, 1) for level, name in place.headings]
     sections = _sections(text, start, syntax.headings(text, start))
-    for part in _parts(text, sections, chunk_size, title):
+    for part in _parts(text, sections, above, chunk_size, title):
         for passage in passages(text, part, chunk_size, overlap, syntax.blocks):
             line += text.count("\n", counted, passage.start)
             counted = passage.start
@@ -107,7 +123,7 @@ def chunks_of(
                 Chunk(
                     content,
                     part.heading,
-                    len(chunks),
+                    place.chunks + len(chunks),
                     part.path,
                     line,
                     end_line,
@@ -123,13 +139,14 @@ def length_of(text: str, lines: int) -> int:
     return sum(len(line) + 1 for line in text.split("\n", lines)[:lines])
 
 
-def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[Part]:
-    """Yield the sections that have text.
+def _parts(
+    text: str, sections: Iterator[Section], above: list[Section], size: int, title: str
+) -> Iterator[Part]:
+    """Yield the sections that have text. `above` has the headings above the first one.
 
     Headings without text belong to the next section with text. Those at the end belong to the last
     section.
     """
-    above: list[Section] = []  # the headings above a section, its own last
     pending: int | None = None  # start of the headings without text so far
     last: Part | None = None  # held back, because it takes the headings at the end
     for section in sections:

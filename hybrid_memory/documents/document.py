@@ -88,12 +88,11 @@ def prepare(
 
     parsed = markdown.parse(document.text, document.metadata)
     chunks = markdown.chunks(parsed, chunk_size, overlap)
-    date = document_date(
-        document.doc_id, parsed.metadata, parsed.links.titles, date_keys, parsed.head
-    )
+    links = parsed.links()
+    date = document_date(document.doc_id, parsed.metadata, links.titles, date_keys, parsed.head)
     how = chunking(chunk_size, overlap, date_keys)
     known = document._replace(metadata=parsed.metadata)
-    prepared = assemble(known, chunks, date, how, parsed.links)
+    prepared = assemble(known, chunks, date, how, links)
     return prepared._replace(warnings=parsed.warnings)
 
 

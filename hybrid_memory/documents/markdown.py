@@ -53,9 +53,8 @@ class Parsed(NamedTuple):
         """The beginning of the text behind the front matter, at most HEAD characters."""
         return self.text.split("\n", self.skipped)[-1][:HEAD]
 
-    @property
     def links(self) -> "DocumentLinks":
-        """The titles, links and tags."""
+        """Find the titles, links and tags."""
         return document_links(self.text, self.skipped, self.metadata)
 
 
@@ -186,7 +185,7 @@ class Markdown:
 
     def links(self, parsed: Parsed) -> "DocumentLinks":
         """The titles, links and tags of a parsed text."""
-        return parsed.links
+        return parsed.links()
 
     def headings(self, text: str) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory.documents import chunker, markdown
-from hybrid_memory.documents.chunker import LONGEST_PATH, LONGEST_WAIT, Chunk
+from hybrid_memory.documents.chunker import LONGEST_PATH, LONGEST_WAIT, Chunk, Place, chunks_of
 from hybrid_memory.documents.markdown import chunk_text
 from hybrid_memory.documents.noise import readable
 from hybrid_memory.documents.passages import passages
@@ -537,7 +537,7 @@ def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size)
         return not part.translate(dict.fromkeys(map(ord, "|:->"))).strip()
 
     sections = chunker._sections(text, start, chunker.MARKDOWN.headings(text, start))
-    for part in chunker._parts(text, sections, size[0], ""):
+    for part in chunker._parts(text, sections, [], size[0], ""):
         for begin, end, *_ in passages(text, part, *size):
             assert before < begin < end
             assert covered - begin <= size[1]
@@ -614,3 +614,13 @@ def test_json_on_one_line_is_text_and_other_long_runs_are_not():
     assert chunk_text('{"data":"' + "A" * 400 + '"}') == []
     script = '!function(e){"a":1,"b":2}' * 20
     assert script[:9] not in "".join(chunk.text for chunk in chunk_text(f"x\n{script}"))
+
+
+@pytest.mark.parametrize("title", ["", "Notes"])
+def test_a_text_that_continues_another_has_its_headings_numbers_and_lines(title):
+    first = "# Setup\n\nBefore all.\n\n## Server\n\nOn the first floor.\n"
+    for second in ("### SSH\n\nPort 22.\n", "It has two fans.\n", "## Laptop\n\nNew.\n"):
+        chunks = chunks_of(first, 0, 40, 0, title)
+        place = Place(len(chunks), first.count("\n"), ((1, "Setup"), (2, "Server")))
+        chunks += chunks_of(second, 0, 40, 0, title, place=place)
+        assert chunks == chunks_of(first + second, 0, 40, 0, title)
