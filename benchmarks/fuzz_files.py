@@ -14,7 +14,8 @@ from hybrid_memory.documents.document import Document, Prepared, assemble, prepa
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
 from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
-from hybrid_memory.documents.noise import readable, without_runs
+from hybrid_memory.documents.noise import without_runs
+from hybrid_memory.documents.structure import below, markdown_structure
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.characters import storable
 
@@ -256,8 +257,9 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
     assert digest_of_lines == digest
     spoken = path.endswith(".jsonl")
     whole = "\n".join(lines)
-    length = sum(len(line) + 1 for line in lines[: front_matter(whole).lines])
-    cleaned = readable(f"\n{whole}", length).split("\n")[1:]
+    skipped = front_matter(whole).lines
+    structure = getattr(format, "structure", markdown_structure)(below(whole, skipped))
+    cleaned = lines[:skipped] + structure.text.split("\n")[1:]
     before = 1
     for number, chunk in enumerate(chunks):
         assert chunk.index == number

@@ -5,32 +5,18 @@ A text is divided into *sections*, each a heading and the text below it. Section
 *parts*, and a part is cut into *passages*, but not inside a short *block* of code or a table
 (passages.py). Each passage becomes a *chunk*.
 
-The text is in markdown (headings.py), or in another `Syntax`. This module does not use storage or
+The text is in markdown (structure.py), or in another markup. This module does not use storage or
 embeddings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .headings import LONGEST_HEADING, Heading, headings
-from .noise import CLOSING_TAGS, readable
-from .passages import Block, Part, blocks, clipped, next_text, passages
+from .noise import CLOSING_TAGS
+from .passages import Part, clipped, next_text, passages
+from .structure import LONGEST_HEADING, Heading, Markup, below, markdown_structure
 from .terms import SEPARATOR
-
-
-class Syntax(NamedTuple):
-    """The functions that parse a markup, given a text with a line break before each line.
-
-    `readable` takes the text and a position, and removes the noise after it but keeps every line.
-    `headings` takes the same; `blocks` also takes the end position. Both return their finds in
-    order.
-    """
-
-    readable: Callable[[str, int], str]
-    headings: Callable[[str, int], Iterator[Heading]]
-    blocks: Callable[[str, int, int], list[Block]]
-
 
 LONGEST_WAIT = 1000  # characters (or one chunk) between headings without text and the next text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which every chunk repeats
@@ -85,34 +71,31 @@ def chunks_of(
     chunk_size: int,
     overlap: int,
     title: str = "",
-    syntax: Syntax | None = None,
+    markup: Markup = markdown_structure,
     place: Place = BEGINNING,
 ) -> list[Chunk]:
     """Cut a text with plain newlines into chunks of at most `chunk_size` characters. A chunk may
     repeat up to `overlap` characters from the end of the previous one.
 
     The first `skipped` lines, the front matter, are left out but counted. `title` begins the
-    heading paths. The text is in markdown unless another `syntax` is given. `place` is that of the
+    heading paths. The text is in markdown unless another `markup` is given. `place` is that of the
     text in a longer one.
     """
-    syntax = syntax or MARKDOWN  # at the end of this module
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     if not 0 <= overlap < chunk_size:
         raise ValueError(
             f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}"
         )
-    start = length_of(text, skipped)
-    # The patterns look for the line break before a line, so put one in front. Then `start` is the
-    # position of the line break before the first line not skipped, and lines are counted from 1.
-    text = syntax.readable(f"\n{text}", start)
+    structure = markup(below(text, skipped))
+    text = structure.text
     chunks: list[Chunk] = []
-    line = place.lines
+    line = place.lines + skipped
     counted = 0  # position up to which `line` has been counted
     above = [Section(level, clipped(name, LONGEST_PATH), 0, 1, 1) for level, name in place.headings]
-    sections = _sections(text, start, syntax.headings(text, start))
+    sections = _sections(text, structure.headings)
     for part in _parts(text, sections, above, chunk_size, title):
-        for passage in passages(text, part, chunk_size, overlap, syntax.blocks):
+        for passage in passages(text, part, chunk_size, overlap, structure.blocks):
             line += text.count("\n", counted, passage.start)
             counted = passage.start
             end_line = line + text.count("\n", passage.start, passage.end)
@@ -132,11 +115,6 @@ def chunks_of(
                 )
             )
     return chunks
-
-
-def length_of(text: str, lines: int) -> int:
-    """The number of characters in the first lines of a text, with their line breaks."""
-    return sum(len(line) + 1 for line in text.split("\n", lines)[:lines])
 
 
 def _parts(
@@ -174,9 +152,9 @@ def _parts(
         yield Part(pending, body=end, tail=end, end=end, heading=section.heading, path=path)
 
 
-def _sections(text: str, start: int, found: Iterable[Heading]) -> Iterator[Section]:
-    """Yield the text between `start` and the first heading, then the section of each heading."""
-    section = Section(0, "", start + 1, start + 1, len(text))
+def _sections(text: str, found: Iterable[Heading]) -> Iterator[Section]:
+    """Yield the text above the first heading, then the section of each heading."""
+    section = Section(0, "", 1, 1, len(text))
     for heading in found:
         yield section._replace(end=heading.start)
         is_too_long = heading.end - heading.start > LONGEST_HEADING
@@ -212,6 +190,3 @@ def _heading_path(above: list[Section], title: str) -> str:
         if len(heading) > room:
             break
     return path
-
-
-MARKDOWN = Syntax(readable, headings, blocks)

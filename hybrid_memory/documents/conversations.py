@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from .noise import without_code
+from .code import without_code
 from .roles import ASSISTANT, USER, together
+from .structure import below, markdown_structure
 
 if TYPE_CHECKING:
     from .chunker import Chunk
@@ -30,10 +31,10 @@ _ROLE_OF = {name: role for role, names in NAMES.items() for name in names}
 _NAME = f"({'|'.join(sorted(_ROLE_OF, key=len, reverse=True))})"
 _TIME = r"(?: \([^()\n]{1,40}\))?"
 LABEL = re.compile(
-    rf"^(?:(#{{1,6}}) {_NAME}{_TIME}:?$"
+    rf"\n(?:(#{{1,6}}) {_NAME}{_TIME}:?(?=\n|\Z)"
     rf"|(\*\*){_NAME}{_TIME}(?::\*\*|\*\*{_TIME}:)"
     rf"|{_NAME}{_TIME}:(?=\s))",
-    re.IGNORECASE | re.MULTILINE,
+    re.IGNORECASE,
 )
 
 
@@ -49,31 +50,33 @@ def turns(text: str, skipped: int = 0) -> list[Turn]:
 
     The first `skipped` lines are front matter.
     """
-    if len({role for _, _, role in _labels(text)}) < len(NAMES):
+    body = below(text, skipped)
+    if len({role for _, _, role in _labels(body)}) < len(NAMES):
         return []
-    body = without_code(f"\n{text}")[1:]
+    body = without_code(markdown_structure(body))
     turns_of: dict[str, list[Turn]] = {}
-    line = 1
-    counted = 0
+    line = skipped + 1
+    counted = 1
     for start, form, role in _labels(body):
         line += body.count("\n", counted, start)
         counted = start
-        if line > skipped:
-            turns_of.setdefault(form, []).append(Turn(line, role))
+        turns_of.setdefault(form, []).append(Turn(line, role))
     for found in turns_of.values():
         if len({turn.role for turn in found}) == len(NAMES):
-            above = body.split("\n", found[0].line)[skipped : found[0].line - 1]
+            above = body.split("\n")[1 : found[0].line - skipped]
             written = [line for line in above if line.strip() and not line.startswith("#")]
             return found if len(written) <= INTRODUCTION else []
     return []
 
 
 def _labels(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the position of each label, its form, and the role that it names."""
+    """Yield the position of each label in a text with a line break before each line, its form, and
+    the role that it names.
+    """
     for label in LABEL.finditer(text):
         heading, of_heading, bold, of_bold, of_plain = label.groups()
         name = of_heading or of_bold or of_plain
-        yield label.start(), heading or bold or "", _ROLE_OF[name.lower()]
+        yield label.start() + 1, heading or bold or "", _ROLE_OF[name.lower()]
 
 
 def with_roles(chunks: list["Chunk"], text: str, skipped: int) -> list["Chunk"]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .chunker import Chunk
 
 # Both are part of `chunking`: raise one, and stores read all their files again.
-CHUNKER = 9  # raise it with a change that gives the same text other chunks
-CONTEXT = 13  # raise it with a change to terms, links, tags, date or roles of the same text
+CHUNKER = 10  # raise it with a change that gives the same text other chunks
+CONTEXT = 14  # raise it with a change to terms, links, tags, date or roles of the same text
 
 
 class Document(NamedTuple):

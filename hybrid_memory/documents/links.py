@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from ..text.equality import name_key, spelled
-from .headings import headings
-from .noise import readable, without_code, without_hidden
+from .code import without_code, without_hidden
+from .structure import Heading, Markup, below, markdown_structure
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
 # The target of an inline link and of a reference definition; one with spaces is in <>.
@@ -66,19 +66,20 @@ class DocumentLinks(NamedTuple):
 NO_LINKS = DocumentLinks()
 
 
-def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> DocumentLinks:
+def document_links(
+    text: str, skipped: int, metadata: Mapping[str, Any], markup: Markup = markdown_structure
+) -> DocumentLinks:
     """Find the titles, links and tags of a text with plain newlines.
 
     The first `skipped` lines are front matter, which may have links.
     """
-    lines = text.split("\n", skipped)
-    matter = "\n" + "\n".join(lines[:skipped])
-    rest = lines[-1] if len(lines) > skipped else ""
-    body = readable("\n" + rest)
-    normal_tag = without_hidden(without_code(body))
-    links = links_in(matter, 1) + links_in(normal_tag, skipped + 1)
-    tags = tags_in(without_links(normal_tag))
-    return DocumentLinks(titles(metadata, body), tuple(links), tuple(tags))
+    body = below(text, skipped)
+    matter = "\n" + text[: len(text) - len(body) + 1]
+    structure = markup(body)
+    prose = without_hidden(without_code(structure))
+    links = links_in(matter, 1) + links_in(prose, skipped + 1)
+    tags = tags_in(without_links(prose))
+    return DocumentLinks(titles(metadata, structure.headings), tuple(links), tuple(tags))
 
 
 def links_in(text: str, first_line: int) -> list[Link]:
@@ -203,12 +204,12 @@ def above(tag: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-def titles(metadata: Mapping[str, Any], text: str) -> tuple[str, ...]:
+def titles(metadata: Mapping[str, Any], headings: Iterable[Heading]) -> tuple[str, ...]:
     """The `title` of the metadata, and the first heading if its level is 1."""
     written = []
     if isinstance(metadata.get("title"), str):
         written.append(metadata["title"])
-    heading = next((heading for heading in headings(text, 0) if heading.title), None)
+    heading = next((heading for heading in headings if heading.title), None)
     if heading and heading.level == 1:
         written.append(heading.title)
     without_marks = (EMPHASIS.sub("", TAG.sub("", plain(title))) for title in written)

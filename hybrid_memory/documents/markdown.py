@@ -19,11 +19,12 @@ from ..text.characters import (
     with_plain_newlines,
 )
 from ..text.dates import DATE_KEYS, HEAD, document_date
-from .chunker import MARKDOWN, Chunk, Syntax, chunks_of, length_of
+from .chunker import Chunk, chunks_of
 from .conversations import with_roles
 from .files import BadFileError, FileBytes, read
 from .front_matter import FrontMatter, front_matter, named
 from .links import document_links
+from .structure import Markup, Structure, below, markdown_structure
 
 if TYPE_CHECKING:
     from .links import DocumentLinks
@@ -79,17 +80,17 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
 
 
 def chunks(
-    parsed: Parsed, chunk_size: int, overlap: int, syntax: Syntax | None = None
+    parsed: Parsed, chunk_size: int, overlap: int, markup: Markup = markdown_structure
 ) -> list[Chunk]:
     """Cut a text into chunks whose heading paths begin with the document's title.
 
-    The text is markdown unless another `syntax` is given. Raises ValueError for invalid sizes.
+    The text is markdown unless another `markup` is given. Raises ValueError for invalid sizes.
     """
     title = parsed.metadata.get("title")
     above = ""
     if isinstance(title, str):
         above = storable(" ".join(title.split())[:LONGEST_TITLE])
-    text_chunks = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
+    text_chunks = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, markup)
     if text_chunks or not parsed.skipped:
         return with_roles(text_chunks, parsed.text, parsed.skipped)
     # A note with nothing but front matter, such as a contact card: index the front matter as text.
@@ -100,14 +101,13 @@ def chunks(
     ]
 
 
-def headings_below(text: str, skipped: int, syntax: Syntax) -> list[tuple[int, int, str]]:
+def headings_below(text: str, skipped: int, markup: Markup) -> list[tuple[int, int, str]]:
     """The line, level and title of each heading below the first `skipped` lines."""
-    start = length_of(text, skipped)
-    body = syntax.readable(f"\n{text}", start)
+    body, headings, *_ = markup(below(text, skipped))
     found = []
-    line = 0
+    line = skipped
     counted = 0
-    for heading in syntax.headings(body, start):
+    for heading in headings:
         line += body.count("\n", counted, heading.start)
         counted = heading.start
         found.append((line, heading.level, heading.title))
@@ -152,7 +152,7 @@ class MarkdownReading:
         return document_date(doc_id, self.metadata, self.links.titles, keys, self._text.head)
 
     def chunks(self, chunk_size: int, overlap: int) -> list[Chunk]:
-        return chunks(self._text, chunk_size, overlap, self._format.syntax)
+        return chunks(self._text, chunk_size, overlap, self._format.structure)
 
     def close(self) -> None:
         """Do nothing: no file is open."""
@@ -171,7 +171,10 @@ class Markdown:
     collection = None
     grows = False
     is_text = True
-    syntax: Syntax | None = None  # None: markdown
+
+    def structure(self, text: str) -> Structure:
+        """The structure of a text with a line break before each line, see structure.py."""
+        return markdown_structure(text)
 
     def front_matter(self, text: str) -> FrontMatter:
         """Read the front matter of a text."""
@@ -189,7 +192,7 @@ class Markdown:
 
     def headings(self, text: str) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""
-        return headings_below(text, self.front_matter(text).lines, self.syntax or MARKDOWN)
+        return headings_below(text, self.front_matter(text).lines, self.structure)
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool

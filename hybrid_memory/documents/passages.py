@@ -9,11 +9,11 @@ items around them.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.characters import UNSPACED, begins_grapheme
-from .headings import DELIMITERS_OF_TABLE
+from .structure import Block
 from .terms import SEPARATOR
 
 CLOSING = "\"'”’»)]}*_`"
@@ -61,87 +61,9 @@ def ends_sentence(text: str, end: int) -> bool:
     )
 
 
-LONGEST_HEADER = 1000  # characters of a row that may be a header
-
-FENCED = re.compile(
-    r"\n[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)?(?P<fence>`{3,}+(?=[^`\n]*(?:\n|\Z))|~{3,}+)"
-)
-DELIMITER_ROW = re.compile(rf"\n{DELIMITERS_OF_TABLE}(?=\n)")
-TABLE_END = re.compile(r"\n(?=[ \t>]*+(?:\n|(?:[-+*]|\d{1,9}[.)])[ \t]))")
-LIST_MARK = re.compile(r"[ \t>]*+(?:[-+*]|\d{1,9}[.)])[ \t]++")
-SPACES = re.compile(r"[ \t]+")
 FIRST_CELL = re.compile(r"[ \t>]*+\|[^|\n]+\|")
 CUT = " … "  # in place of the beginning of a row
 SHORTEST_CELL = 20  # characters; without room for so much, a first cell is not repeated
-
-
-class Block(NamedTuple):
-    """Fenced code or a table, text[start:end], from the start of its first line to the line break
-    after its last.
-    """
-
-    start: int
-    first: int  # where the first line of code or the first row below the header begins
-    end: int
-    header: str  # of a table, repeated above its later parts: '| a | b |\n|---|---|\n'; "" for code
-
-
-def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """The blocks of text[start:stop] in order. A line break precedes `start`."""
-    code: list[Block] = []
-    if text.find("```", start, stop) >= 0 or text.find("~~~", start, stop) >= 0:
-        code = _fences(text, start, stop)
-    if text.find("|", start, stop) >= 0:
-        return sorted(code + _tables(text, start, stop, code))
-    return code
-
-
-def _fences(text: str, start: int, stop: int) -> list[Block]:
-    fences = []
-    pos = start - 1
-    while opening := FENCED.search(text, pos, stop):
-        fence = opening["fence"]
-        closing = re.compile(rf"\n[ \t>]*+{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)")
-        closed = closing.search(text, opening.end(), stop)
-        pos = stop
-        if closed:
-            pos = closed.end()
-        first = text.find("\n", opening.end(), pos) + 1
-        fences.append(Block(opening.start() + 1, first or pos, pos, ""))
-    return fences
-
-
-def _tables(text: str, start: int, stop: int, code: list[Block]) -> list[Block]:
-    tables = []
-    after_all = Block(stop + 1, stop + 1, stop + 1, "")
-    fences = iter([*code, after_all])
-    fence = next(fences)
-    pos = start
-    while row := DELIMITER_ROW.search(text, pos, stop):
-        while fence.end <= row.start():
-            fence = next(fences)
-        earliest = max(start, row.start() - LONGEST_HEADER)
-        header = text.rfind("\n", earliest, row.start()) + 1 or start
-        pos = row.end()
-        is_code = row.start() >= fence.start
-        if is_code or text.find("|", header, row.start()) < 0:
-            continue
-        end = min(fence.start - 1, stop)
-        table_end = TABLE_END.search(text, row.end(), end)
-        if table_end:
-            end = table_end.start()
-        repeated = _compact_header(text[header : row.start()], row[0])
-        tables.append(Block(header, row.end() + 1, end, repeated))
-        pos = max(end, pos)
-    return tables
-
-
-def _compact_header(header: str, delimiter: str) -> str:
-    """The header and the delimiter row without the spaces that align the columns."""
-    columns = delimiter.strip("\n \t>|").count("|") + 1
-    header = LIST_MARK.sub("", header, count=1)
-    return f"{SPACES.sub(' ', header.strip())}\n{'|---' * columns}|\n"
-
 
 NONSPACE = re.compile(r"\S")
 WORD_START = re.compile(rf"(?<!\S)\S|[{UNSPACED}]")
@@ -192,17 +114,12 @@ class Passage(NamedTuple):
 
 
 def passages(
-    text: str,
-    part: Part,
-    size: int,
-    overlap: int,
-    find_blocks: Callable[[str, int, int], list[Block]] = blocks,
+    text: str, part: Part, size: int, overlap: int, inside: Sequence[Block]
 ) -> Iterator[Passage]:
     """Yield the passages of a part in order.
 
     Each has up to `size` characters, including its table's header, and begins with up to `overlap`
-    characters of the previous one. `find_blocks` finds the code and the tables between two
-    positions, by default in markdown.
+    characters of the previous one. `inside` are the code and the tables of the text.
     """
     part_end = _without_space(text, part.start, part.end)
     if part_end == part.start:
@@ -210,7 +127,6 @@ def passages(
     if part_end - part.start <= size:
         yield Passage(part.start, part_end, "")
         return
-    inside = find_blocks(text, text.rfind("\n", 0, part.body) + 1, part_end)
     text_end = part_end
     if part.tail < part.end:
         # The passage before the headings at the end must leave some text to go with them.
@@ -254,7 +170,7 @@ def _first_character(text: str, start: int, end: int) -> int:
     return start + len(rest) - len(rest.lstrip())
 
 
-def _next_new(text: str, end: int, part_end: int, size: int, inside: list[Block]) -> int | None:
+def _next_new(text: str, end: int, part_end: int, size: int, inside: Sequence[Block]) -> int | None:
     """The position of the first text after a passage; None at the end of the text.
 
     Skips text without meaning: the bar that closes a table row, and the delimiter row below a
@@ -288,14 +204,14 @@ def next_text(text: str, pos: int, stop: int, size: int) -> int:
     return first.start()
 
 
-def _block(inside: list[Block], at: int) -> Block | None:
+def _block(inside: Sequence[Block], at: int) -> Block | None:
     number = bisect_right(inside, (at + 1,)) - 1
     if number >= 0 and at < inside[number].end:
         return inside[number]
     return None
 
 
-def _header(text: str, inside: list[Block], at: int, size: int) -> str:
+def _header(text: str, inside: Sequence[Block], at: int, size: int) -> str:
     """The header to repeat above a position in a table, and the first cell of the row if the
     position is inside a row. A long cell is cut.
     """
@@ -327,7 +243,7 @@ class _Items:
     read once.
     """
 
-    def __init__(self, text: str, start: int, inside: list[Block]) -> None:
+    def __init__(self, text: str, start: int, inside: Sequence[Block]) -> None:
         self._text = text
         self._inside = inside
         self._found = ITEM_OR_END.finditer(text, text.rfind("\n", 0, start))
@@ -386,7 +302,7 @@ def _titles(first_lines: list[str]) -> str:
     return joined
 
 
-def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]) -> int:
+def _natural_end(text: str, new: int, limit: int, size: int, inside: Sequence[Block]) -> int:
     """The last good end in text[new:limit], or 0. Code that fits into a passage is not cut."""
     block = _block(inside, limit)
     if block:

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..documents.chunker import MARKDOWN
 from ..documents.files import BadFileError, open_regular, vault_settings
+from ..documents.structure import markdown_structure
 from ..errors import HybridMemoryError, MissingStoreError, SourceError
 from ..storage.source import is_in, real_path
 from ..surface.arguments import Parser, examples, open_store
@@ -297,7 +297,7 @@ def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int
         else:
             start = "\n"
         text = before + start
-        headings = list(MARKDOWN.headings(f"\n{text}", 0))
+        headings = markdown_structure(f"\n{text}").headings
         has_only_title = len(headings) == 1 and headings[0].level == 1
         if not headings or has_only_title or headings[-1].title == NOTES:
             return start

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory.documents import chunker, markdown
+from hybrid_memory.documents import chunker
 from hybrid_memory.documents.chunker import LONGEST_PATH, LONGEST_WAIT, Chunk, Place, chunks_of
+from hybrid_memory.documents.front_matter import front_matter
 from hybrid_memory.documents.markdown import chunk_text
-from hybrid_memory.documents.noise import readable
 from hybrid_memory.documents.passages import passages
+from hybrid_memory.documents.structure import below, markdown_structure
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 FRAGMENTS = [
@@ -257,7 +258,7 @@ def test_heading_in_fence_does_not_split(fence):
 
 
 def test_fence_in_a_list_item_closes_as_indented_as_the_item():
-    text = "1. ```\n   # no\n     ```\n   # yes\ntext"
+    text = "1. ```\n   # code\n     ```\n   # in the item\n\n# yes\ntext"
     assert [chunk.heading for chunk in chunk_text(text)] == ["", "yes"]
 
 
@@ -490,11 +491,11 @@ def test_character_longer_than_a_chunk_is_cut(character):
 # Properties
 
 
-def readable_text(text):
-    """The text that is cut, each line with the line break before it, and where front matter ends."""
+def structure_of(text):
+    """The structure of the text that is cut, and the number of the lines of front matter."""
     plain = "\n".join(lines_of(text))
-    start = sum(len(line) + 1 for line in plain.split("\n")[: markdown.front_matter(plain).lines])
-    return readable(f"\n{plain}", start), start
+    skipped = front_matter(plain).lines
+    return markdown_structure(below(plain, skipped)), skipped
 
 
 @settings(deadline=None)
@@ -504,8 +505,9 @@ def readable_text(text):
 @example("   ## ab\n\n   # c", (2, 1))
 @example("```- -  - ", (1, 0))
 def test_lines_of_a_chunk_hold_its_text(text, size):
-    lines = readable_text(text)[0].split("\n")[1:]
-    assert len(lines) == len(lines_of(text))
+    structure, skipped = structure_of(text)
+    lines = [""] * skipped + structure.text.split("\n")[1:]
+    assert len(lines) == max(len(lines_of(text)), skipped + 1)
     for chunk in chunk_text(text, *size):
         own = chunk.text.removeprefix(chunk.header)
         assert chunk.end_line - chunk.start_line == own.count("\n")
@@ -530,15 +532,15 @@ def test_lines_of_a_chunk_hold_its_text(text, size):
 @example(" # a", (1, 0))
 @example("   # ab", (2, 0))
 def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size):
-    text, start = readable_text(text)
-    covered, before = start, -1
+    text, headings, blocks, *_ = structure_of(text)[0]
+    covered, before = 0, -1
 
     def says_nothing(part):
         return not part.translate(dict.fromkeys(map(ord, "|:->"))).strip()
 
-    sections = chunker._sections(text, start, chunker.MARKDOWN.headings(text, start))
+    sections = chunker._sections(text, headings)
     for part in chunker._parts(text, sections, [], size[0], ""):
-        for begin, end, *_ in passages(text, part, *size):
+        for begin, end, *_ in passages(text, part, *size, blocks):
             assert before < begin < end
             assert covered - begin <= size[1]
             assert says_nothing(text[covered:begin])

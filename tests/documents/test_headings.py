@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
-from hybrid_memory.documents.chunker import MARKDOWN
 from hybrid_memory.documents.links import document_links
 from hybrid_memory.documents.markdown import FORMAT, chunk_text, headings_below
+from hybrid_memory.documents.structure import markdown_structure
 from hybrid_memory.sync.ingest import Ingest
 
 Notes = Callable[[dict[str, str]], Path]
@@ -76,7 +76,7 @@ def test_headings_are_those_of_a_parser(lines: list[str]) -> None:
         not any(token.type == "html_block" and "\n" in token.content.strip() for token in tokens)
     )
     assume(not any(token.type == "heading_open" and token.level for token in tokens))
-    assert [(line, level) for line, level, _ in headings_below(text, 0, MARKDOWN)] == [
+    assert [(line, level) for line, level, _ in headings_below(text, 0, markdown_structure)] == [
         (token.map[0] + 1, int(token.tag[1]))
         for token in tokens
         if token.type == "heading_open" and token.map

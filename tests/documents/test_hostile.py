@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, documents
 from hybrid_memory.documents import markdown
+from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
 from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
 from hybrid_memory.documents.links import document_links
-from hybrid_memory.documents.noise import without_code
+from hybrid_memory.documents.structure import markdown_structure
 from hybrid_memory.extras import formats
 from hybrid_memory.extras.formats import transcripts
 from hybrid_memory.sync.ingest import Ingest
@@ -186,7 +187,6 @@ PATTERNS = {
     "LANGUAGE": "fullmatch",
     "TERMINAL_COLOUR": "finditer",
     "FENCE": "match",
-    "HEADING_OR_FENCE": "finditer",
     "NONSPACE": "search",
     "LAST_BREAK": "match",
     "LAST_CLAUSE": "match",
@@ -196,12 +196,8 @@ PATTERNS = {
     "DELIMITERS": "match",
     "NEXT_LINE": "match",
     "WORD_START": "finditer",
-    "FENCED": "finditer",
-    "DELIMITER_ROW": "finditer",
-    "TABLE_END": "search",
+    "DELIMITER_ROW": "match",
     "SPACES": "finditer",
-    "ANY_RULE": "finditer",
-    "RULE_COMMENT_OR_FENCE": "finditer",
     "DATA_URI": "finditer",
     "LONG_LINE": "finditer",
     "RUN": "finditer",
@@ -255,12 +251,10 @@ PATTERNS = {
     "BREAK": "match",
     "UNDERLINE": "match",
     "ITEM_MARK": "match",
-    "DELIMITER_LINE": "match",
     "BACKTICKS": "finditer",
     "ORG_BLOCK": "finditer",
     "HIDING": "finditer",
     "BLANK_LINE": "finditer",
-    "NO_BREAK": "finditer",
     "WIKILINK": "finditer",
     "LINK_TARGET": "finditer",
     "REFERENCE": "finditer",
@@ -274,8 +268,6 @@ PATTERNS = {
     "HEADING_LINE": "finditer",
     "PLACEHOLDER": "fullmatch",
     "INDENTATION": "match",
-    "TOP_PARAGRAPH": "split",
-    "CODE_SIGN": "search",
     "LABELED": "finditer",
     "CAVEAT": "finditer",
     "MEDIA": "finditer",
@@ -297,21 +289,13 @@ PATTERNS = {
     "LIST_MARK": "match",
     "FIRST_CELL": "match",
     "JSON_SIGNS": "finditer",
-    "ROW_OR_FENCE": "finditer",
     "PADDING": "finditer",
     "LONG_DASHES": "finditer",
     "JSON_STRING": "finditer",
     "JSON_WITHOUT_STRINGS": "match",
-    "INDENTED": "match",
-    "CONTAINER": "match",
-    "INTERRUPTING": "match",
-    "THEMATIC_BREAK": "match",
-    "ATX": "match",
-    "COMMENT_START": "match",
     "HTML_BLOCK": "match",
     "LONE_TAG": "match",
     "DEFINITION": "match",
-    "DASHES": "fullmatch",
     "EMPHASIS": "finditer",
     "CODE": "fullmatch",
     "HYPHEN": "finditer",
@@ -367,6 +351,7 @@ UNITS = [
     *("|", "| a ", "|-", "|-|\n", "-|", "a|b\n|-|-|\n", "---\n", "- - ", "* ", "_", "<!--", "<!---->", "`<!-- -->", "data:", "data:a/b;"),
     *("http://", "a://b|", ". ", ".", '."', "a. B ", "。", "e.g. ", "> ", "~~~", "-"),
     *("[[a", "[[a|", "[[a]]", "[[a]], ", "[a](b", "](", "](<", "[a]: ", " #a/", "``", "\n    a\n\n"),
+    *("    ```a\n", "<a>\n    ```a\n", "    | a\n", "    | a |\n    |-|\n"),
     *("%%", "$$", "%%a\n\n", "\\`", "> - ", ">\n", "-\n", "    a\n", "#+end_src\n"),
     *("#+begin_src\n", "#+a: ", ":a: ", ":b:", "| a\n", "\n|-", ": ", "+--", "\n+-+", "=", "= ", "\n===\n", "\n.. a::\n", "::\n", ">>> ", "[[a][b]]"),
     *("System: ", "System:\n", "System (untrusted): [2026-", "[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
@@ -627,6 +612,10 @@ def test_items_nested_a_hundred_deep_cost_little_more_than_a_flat_list() -> None
     deep = "\n" + "".join("  " * depth + "- `x`\n" for depth in range(100)) * 20
     flat = "\n" + "- `some` words of a list\n" * (len(deep) // 25)
     took, plain = (
-        min(seconds(without_code, text, "\n", 1) for _ in range(3)) for text in (deep, flat)
+        min(
+            seconds(lambda text: without_code(markdown_structure(text)), text, "\n", 1)
+            for _ in range(3)
+        )
+        for text in (deep, flat)
     )
     assert took < 6 * plain

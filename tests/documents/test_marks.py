@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.document import embedded_text
 from hybrid_memory.documents.links import (
     DocumentLinks,
@@ -12,12 +13,12 @@ from hybrid_memory.documents.links import (
     path_of,
 )
 from hybrid_memory.documents.markdown import parse
-from hybrid_memory.documents.noise import without_code
+from hybrid_memory.documents.structure import markdown_structure
 from hybrid_memory.documents.terms import plain
 
 
 def of(text: str) -> DocumentLinks:
-    return parse(text, {}).links
+    return parse(text, {}).links()
 
 
 def targets(text: str) -> list[str]:
@@ -112,9 +113,10 @@ def test_parts_of_a_target() -> None:
 
 @given(st.text(st.sampled_from("[]()!|#^`~ \n\t-a中.:<>/\\"), max_size=60))
 def test_code_is_blanked_in_place_and_lines_are_those_of_the_text(text: str) -> None:
-    blank = without_code("\n" + text)
+    structure = markdown_structure("\n" + text)
+    blank = without_code(structure)
     assert [len(line) for line in blank.split("\n")] == [
-        len(line) for line in f"\n{text}".split("\n")
+        len(line) for line in structure.text.split("\n")
     ]
     lines = text.split("\n")
     for link in document_links(text, 0, {}).links:

@@ -3,8 +3,8 @@
 import pytest
 
 from hybrid_memory.documents.markdown import chunk_text
-from hybrid_memory.documents.noise import readable
-from hybrid_memory.documents.passages import blocks, ends_sentence
+from hybrid_memory.documents.passages import ends_sentence
+from hybrid_memory.documents.structure import markdown_structure
 
 
 def texts_of(text: str, size: int, overlap: int = 0) -> list[str]:
@@ -12,7 +12,7 @@ def texts_of(text: str, size: int, overlap: int = 0) -> list[str]:
 
 
 def cleaned(text: str) -> str:
-    return readable(f"\n{text}").removeprefix("\n")
+    return markdown_structure(f"\n{text}").text.removeprefix("\n")
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_text_after_a_table_has_no_header() -> None:
 
 def test_table_in_code_is_code() -> None:
     text = "```\na | b\n---|---\n1 | 2\n```"
-    assert [block.header for block in blocks(f"\n{text}", 1, len(text) + 1)] == [""]
+    assert [block.header for block in markdown_structure(f"\n{text}").blocks] == [""]
 
 
 # What is left out

@@ -85,7 +85,7 @@ def read_text(
     parsed = format_of(name).parsed(text, {})  # type: ignore[attr-defined]
     title = str(parsed.metadata.get("title", ""))
     return dict(parsed.metadata), chunks_of(
-        parsed.text, parsed.skipped, size, overlap, title, format_of(name).syntax
+        parsed.text, parsed.skipped, size, overlap, title, format_of(name).structure
     )  # type: ignore[attr-defined]
 
 
@@ -187,7 +187,7 @@ def test_comments_and_transitions_of_rst_are_left_out_and_directives_stay() -> N
     ],
 )
 def test_titles_of_rst_are_those_of_docutils(text: str, titles: list[str]) -> None:
-    assert [heading.title for heading in rst.headings(f"\n{text}", 0)] == titles
+    assert [heading.title for heading in rst.headings(f"\n{text}")] == titles
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_plain_text_has_underlined_titles_beside_the_headings_of_markdown() -> N
     ],
 )
 def test_what_is_underlined_in_plain_text_and_is_no_title(text: str) -> None:
-    assert list(rst.headings_plain(f"\n{text}", 0)) == []
+    assert rst.PLAIN.headings(text) == []
 
 
 LINES = {
@@ -243,7 +243,7 @@ LINES = {
     "a.rst": ["Head", "====", "----", "::", "  indented", ".. comment", ".. code::", ">>> 1", "+--+", "| a|", "+==+", "==  ==", ":a: b"],
     "a.txt": ["Head", "====", "----", "# Head", "```", "| a | b |", "|---|---|"],
 }  # fmt: skip
-SYNTAXES = {"a.org": org.FORMAT.syntax, "a.rst": rst.FORMAT.syntax, "a.txt": rst.PLAIN.syntax}
+FORMATS = {"a.org": org.FORMAT, "a.rst": rst.FORMAT, "a.txt": rst.PLAIN}
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -256,7 +256,7 @@ def test_lines_of_a_chunk_hold_its_text(
         st.lists(st.sampled_from([*LINES[name], "", " ", "some words here. And more."]))
     )
     text = "\n" + "\n".join(lines)
-    kept = SYNTAXES[name].readable(text, 0).split("\n")[1:]
+    kept = FORMATS[name].structure(text).text.split("\n")[1:]
     assert len(kept) == len(text.split("\n")) - 1
     for chunk in read_text(text[1:], name, size, overlap)[1]:
         own = chunk.text.removeprefix(chunk.header)
@@ -286,7 +286,7 @@ def test_files_of_all_formats_are_found_by_tag_and_date_and_cited_by_their_own_l
 
 def test_a_footnote_of_rst_behind_several_blanks_is_no_comment() -> None:
     text = "\n..  [1] a footnote\n\n..   |x| replace:: y\n\n..  gone\n\nend\n"
-    kept = rst.FORMAT.syntax.readable(text, 0)
+    kept = rst.FORMAT.structure(text).text
     assert "a footnote" in kept
     assert "replace" in kept
     assert "gone" not in kept

@@ -10,7 +10,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
-from hybrid_memory.extras.formats.logseq import day_of, properties, readable, written
+from hybrid_memory.extras.formats.logseq import day_of, properties, without_properties, written
 from hybrid_memory.sync.ingest import Ingest
 
 Notes = Callable[[dict[str, str]], Path]
@@ -90,7 +90,7 @@ UUID = "66012345-aaaa-bbbb-cccc-1234567890ab"
     ],
 )
 def test_references_to_blocks_and_queries_are_not_text(line: str, text: str) -> None:
-    assert readable(f"\n- before\n{line}\n- after", 0) == f"\n- before\n{text}\n- after"
+    assert without_properties(f"\n- before\n{line}\n- after") == f"\n- before\n{text}\n- after"
 
 
 def test_backups_are_left_out(graph: HybridStore) -> None:

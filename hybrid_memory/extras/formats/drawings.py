@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-from ...documents.chunker import MARKDOWN, Syntax
 from ...documents.document import Extract
 from ...documents.markdown import Markdown
-from ...documents.noise import readable as without_noise
+from ...documents.structure import Structure
 from .blocks import LIKE_MARKDOWN_MARK
 from .extracted import ExtractError
 
@@ -30,20 +29,20 @@ FILE_ID = re.compile(r"(?<=\n)(?:[0-9a-f]{40}|[\w-]{21}|[\w-]{8}): (?=\[\[|https
 DRAWING = re.compile(r"\n#{1,2} Drawing[ \t]*\n[ \t]*(?:\n|```)")
 
 
-def readable(text: str, start: int) -> str:
-    """The text of a note with a drawing, without the plugin's data."""
-    drawing = DRAWING.search(text, start)
+def without_drawing(text: str) -> str:
+    """Remove the drawing and the plugin's data from a note, but keep every line."""
+    drawing = DRAWING.search(text)
     if drawing:
         text = text[: drawing.start()] + "\n" * text.count("\n", drawing.start())
-    body = PLUGIN_DATA.sub("", text[start:])
-    body = FILE_ID.sub("", TEXT_ID.sub("", body))
-    return without_noise(text[:start] + body, start)
+    return FILE_ID.sub("", TEXT_ID.sub("", PLUGIN_DATA.sub("", text)))
 
 
 class Drawing(Markdown):
     """The format of `.excalidraw.md`; implements `formats.Format`."""
 
-    syntax = Syntax(readable, MARKDOWN.headings, MARKDOWN.blocks)
+    def structure(self, text: str) -> Structure:
+        """As in `Markdown`."""
+        return super().structure(without_drawing(text))
 
 
 NOTE = Drawing()

@@ -20,11 +20,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ...documents.chunker import MARKDOWN
 from ...documents.document import Extract
 from ...documents.files import BadFileError, FileBytes, read, time_left
 from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks, headings_below
+from ...documents.structure import markdown_structure
 from ...paths import CHECKOUT
 from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
@@ -137,7 +137,7 @@ class Extracted:
 
     def headings(self, text: str) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""
-        return headings_below(text, 0, MARKDOWN)
+        return headings_below(text, 0, markdown_structure)
 
     def joined(self, lines: Sequence[str]) -> str:
         return "\n".join(lines)

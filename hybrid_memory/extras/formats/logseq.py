@@ -8,21 +8,18 @@ separates namespaces, is its `title::`, the day of a journal, or the decoded fil
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from ...documents.chunker import MARKDOWN, Syntax
 from ...documents.files import BadFileError, open_regular, read
 from ...documents.front_matter import MAX_METADATA
-from ...documents.headings import Heading
-from ...documents.links import DocumentLinks
+from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Markdown, MarkdownReading, Parsed
 from ...documents.noise import LEFT_OUT
-from ...documents.noise import readable as without_noise
-from ...documents.passages import FENCED
+from ...documents.structure import Block, Heading, Structure, outline_structure
 from ...text.characters import text_of_bytes
 
 CONFIG = os.path.join("logseq", "config.edn")
@@ -169,33 +166,33 @@ def properties(text: str) -> dict[str, Any]:
     return metadata
 
 
-def readable(text: str, start: int) -> str:
-    """Remove properties, drawers, references to blocks, queries and empty bullets, and the noise of
-    markdown.
+def without_properties(text: str) -> str:
+    """Remove properties, drawers, references to blocks, queries and empty bullets from a text with
+    a line break before each line.
     """
-    body = PROPERTY.sub("\n", text[start:])
-    if "((" in body:
-        body = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, body)
-    if "{{" in body:
-        body = MACRO.sub(LEFT_OUT, body)
-    body = NOISE.sub("\n", body)
-    return without_noise(text[:start] + body, start)
+    text = PROPERTY.sub("\n", text)
+    if "((" in text:
+        text = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, text)
+    if "{{" in text:
+        text = MACRO.sub(LEFT_OUT, text)
+    return NOISE.sub("\n", text)
 
 
-def headings(text: str, start: int) -> Iterator[Heading]:
-    """Yield the headings. One without a title or length ends a heading at the first bullet that is
-    indented less.
+def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
+    """Yield the headings outside code. One without a title or length ends a heading at the first
+    bullet that is indented less.
     """
     open_headings: list[tuple[int, int]] = []  # indentation and level
-    pos = start
-    fence = FENCED.search(text, pos)
+    pos = 0
+    fences = iter(code)
+    fence = next(fences, None)
     while line := BULLET.search(text, pos):
-        if fence and fence.start() <= line.start():
-            pos = _fence_end(text, fence)
-            fence = FENCED.search(text, pos)
+        begin = line.start() + 1
+        if fence and fence.start <= begin:
+            pos = max(pos, fence.end)
+            fence = next(fences, None)
             continue
         pos = line.end()
-        begin = line.start() + 1
         indent = len(line["indent"].expandtabs(4))
         ended = [level for column, level in open_headings if column > indent]
         hashes = line["level"] or line["line_level"]
@@ -210,20 +207,17 @@ def headings(text: str, start: int) -> Iterator[Heading]:
             yield Heading(min(ended), "", begin, begin)
 
 
-def _fence_end(text: str, opening: re.Match[str]) -> int:
-    fence = opening["fence"]
-    closing = re.compile(rf"\n[ \t]*+{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)")
-    closed = closing.search(text, opening.end())
-    return closed.end() if closed else len(text)
-
-
 class Logseq(Markdown):
     """Implements `formats.Format`."""
 
-    syntax = Syntax(readable, headings, MARKDOWN.blocks)
-
     def __init__(self, name: str = "") -> None:
         self._name = name
+
+    def structure(self, text: str) -> Structure:
+        """As in `Markdown`."""
+        found = outline_structure(without_properties(text))
+        code = [block for block in found.blocks if not block.header]
+        return found._replace(headings=list(headings(found.text, code)))
 
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
@@ -242,7 +236,7 @@ class Logseq(Markdown):
         """As in `Markdown`. `#[[several words]]` is a tag."""
         tags = [tag.strip().casefold() for tag in LONG_TAG.findall(parsed.text)]
         text = LONG_TAG.sub(lambda tag: " " * len(tag[0]), parsed.text)
-        found = super().links(parsed._replace(text=text))
+        found = document_links(text, parsed.skipped, parsed.metadata, outline_structure)
         return found._replace(tags=tuple(dict.fromkeys([*found.tags, *filter(None, tags)])))
 
 

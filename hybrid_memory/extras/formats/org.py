@@ -10,13 +10,11 @@ from bisect import bisect
 from collections.abc import Iterator
 from itertools import islice
 
-from ...documents.chunker import Syntax
 from ...documents.front_matter import MAX_METADATA, FrontMatter
-from ...documents.headings import Heading
 from ...documents.links import ELSEWHERE, DocumentLinks, Link
 from ...documents.markdown import Markdown, Parsed
 from ...documents.noise import without_runs
-from ...documents.passages import Block
+from ...documents.structure import Block, Heading, Structure
 from ...documents.terms import LONGEST_TARGET
 from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
@@ -106,36 +104,35 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(metadata, 0)
 
 
-def headings(text: str, start: int) -> Iterator[Heading]:
+def headings(text: str) -> Iterator[Heading]:
     """Yield the headlines, without a task's state, priority, progress and tags."""
-    for headline in HEADLINE.finditer(text, start):
+    for headline in HEADLINE.finditer(text):
         level = len(headline[1])
         yield Heading(level, _title(headline[2]), headline.start() + 1, headline.end())
 
 
-def readable(text: str, start: int) -> str:
+def readable(text: str) -> str:
     """Remove comments, drawer markers, clock lines, rules and keywords, except within blocks."""
-    body = text[start:]
     pieces = []
     pos = 0
-    for block in _code(body, 0, len(body)):
+    for block in _code(text):
         line_break = max(block.start - 1, pos)
-        pieces.append(NOISE.sub("\n", body[pos:line_break]))
-        pieces.append(body[line_break : block.end])
+        pieces.append(NOISE.sub("\n", text[pos:line_break]))
+        pieces.append(text[line_break : block.end])
         pos = block.end
-    pieces.append(NOISE.sub("\n", body[pos:]))
-    return text[:start] + without_runs("".join(pieces))
+    pieces.append(NOISE.sub("\n", text[pos:]))
+    return without_runs("".join(pieces))
 
 
-def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """The source code, examples, verses, results and tables in text[start:stop]."""
-    code = _code(text, start, stop)
+def blocks(text: str) -> list[Block]:
+    """The source code, examples, verses, results and tables of a text."""
+    code = _code(text)
     tables = []
+    stop = len(text)
     after_all = Block(stop + 1, stop + 1, stop + 1, "")
     code_blocks = iter([*code, after_all])
     block = next(code_blocks)
-    matches = [*TABLE.finditer(text, start - 1, stop)]
-    matches += FIXED_WIDTH.finditer(text, start - 1, stop)
+    matches = [*TABLE.finditer(text), *FIXED_WIDTH.finditer(text)]
     for table in sorted(matches, key=re.Match.start):
         while block.end <= table.start():
             block = next(code_blocks)
@@ -149,18 +146,18 @@ def blocks(text: str, start: int, stop: int) -> list[Block]:
     return sorted(code + tables)
 
 
-def _code(text: str, start: int, stop: int) -> list[Block]:
+def _code(text: str) -> list[Block]:
     """The blocks from #+begin_ to #+end_. An unclosed block is text."""
     code = []
-    pos = max(start - 1, 0)
+    pos = 0
     unclosed: set[str] = set()  # kinds that no later line closes
-    while opening := BLOCK.search(text, pos, stop):
+    while opening := BLOCK.search(text, pos):
         pos = opening.end()
         kind = opening["kind"].lower()
         if kind in unclosed:
             continue
         end_of_kind = re.compile(rf"\n[ \t]*#\+end_{kind}\b[^\n]*", re.IGNORECASE)
-        closing = end_of_kind.search(text, pos, stop)
+        closing = end_of_kind.search(text, pos)
         if closing:
             pos = closing.end()
             code.append(Block(opening.start() + 1, opening.end() + 1, pos, ""))
@@ -183,7 +180,7 @@ def links(text: str) -> Iterator[Link]:
     text = "\n" + text
     line = 0
     pos = 0
-    code = _code(text, 1, len(text))
+    code = _code(text)
     begins = [block.start for block in code]
     for link in LINK.finditer(text):
         number = bisect(begins, link.start())
@@ -203,7 +200,10 @@ def links(text: str) -> Iterator[Link]:
 class Org(Markdown):
     """Implements `formats.Format`."""
 
-    syntax = Syntax(readable, headings, blocks)
+    def structure(self, text: str) -> Structure:
+        """As in `Markdown`."""
+        text = readable(text)
+        return Structure(text, list(headings(text)), blocks(text))
 
     def front_matter(self, text: str) -> FrontMatter:
         return front_matter(text)

@@ -12,12 +12,10 @@ from bisect import bisect
 from collections.abc import Iterator
 from heapq import merge
 
-from ...documents.chunker import MARKDOWN, Syntax
 from ...documents.front_matter import MAX_METADATA, FrontMatter
-from ...documents.headings import Heading
 from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
-from ...documents.passages import Block
+from ...documents.structure import Block, Heading, Structure, plain_structure
 from ...documents.yaml_values import Value
 from ...text.characters import columns, with_plain_newlines
 
@@ -70,7 +68,7 @@ def front_matter(text: str) -> FrontMatter:
         _put(metadata, comment[1], comment[2] or "")
         pos = comment.end()
     pos = _end(BLANK, text, pos)
-    titles = list(headings(text, 0))
+    titles = list(headings(text))
     if titles and titles[0].start - 1 <= pos:
         if all(title.level > 1 for title in titles[1:]):
             metadata.setdefault("title", titles[0].title)
@@ -82,13 +80,13 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(metadata, 0)
 
 
-def headings(text: str, start: int) -> Iterator[Heading]:
+def headings(text: str) -> Iterator[Heading]:
     """Yield the titles of the sections. An underline shorter than its title must have at least four
     characters.
     """
     levels: dict[tuple[str, bool], int] = {}
-    pos = start
-    last = start
+    pos = 0
+    last = 0
     while match := TITLE.search(text, pos):
         over = match["over"]
         title = (match["below"] or match["title"]).strip()
@@ -106,19 +104,19 @@ def headings(text: str, start: int) -> Iterator[Heading]:
             pos = text.index("\n", match.start() + 1)
 
 
-def readable(text: str, start: int) -> str:
+def readable(text: str) -> str:
     """Remove comments and transitions."""
-    body = RULE.sub("\n", text[start:])
-    if "\n.." in body:
-        body = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), body)
-    return text[:start] + without_runs(body)
+    text = RULE.sub("\n", text)
+    if "\n.." in text:
+        text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    return without_runs(text)
 
 
-def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """The literal blocks, code, interactive sessions and tables in text[start:stop]."""
+def blocks(text: str) -> list[Block]:
+    """The literal blocks, code, interactive sessions and tables of a text."""
     overlapping: list[Block] = []
     for find in (_literals, _sessions, _grids, _simple_tables):
-        overlapping += find(text, start - 1, stop)
+        overlapping += find(text)
     kept: list[Block] = []
     for block in sorted(overlapping):
         if not kept or block.start >= kept[-1].end:
@@ -126,14 +124,15 @@ def blocks(text: str, start: int, stop: int) -> list[Block]:
     return kept
 
 
-def _literals(text: str, pos: int, stop: int) -> Iterator[Block]:
+def _literals(text: str) -> Iterator[Block]:
     """Yield each line that ends with `::` or begins with `.. code::`, with the deeper indented
     lines below it.
     """
-    while opening := LITERAL.search(text, pos, stop):
+    pos = 0
+    while opening := LITERAL.search(text, pos):
         pos = opening.end()
         deeper = f"[ \t]{{{len(opening['indent']) + 1}}}"
-        body = re.compile(rf"(?:\n{deeper}[^\n]*|\n[ \t]*(?=\n))*+").match(text, pos, stop)
+        body = re.compile(rf"(?:\n{deeper}[^\n]*|\n[ \t]*(?=\n))*+").match(text, pos)
         lines = ""
         if body:
             lines = body[0].rstrip()
@@ -142,14 +141,14 @@ def _literals(text: str, pos: int, stop: int) -> Iterator[Block]:
             pos += len(lines)
 
 
-def _sessions(text: str, pos: int, stop: int) -> Iterator[Block]:
-    for session in DOCTEST.finditer(text, pos, stop):
+def _sessions(text: str) -> Iterator[Block]:
+    for session in DOCTEST.finditer(text):
         begin = session.start() + 1
         yield Block(begin, begin, session.end(), "")
 
 
-def _grids(text: str, pos: int, stop: int) -> Iterator[Block]:
-    for grid in GRID.finditer(text, pos, stop):
+def _grids(text: str) -> Iterator[Block]:
+    for grid in GRID.finditer(text):
         begin = grid.start() + 1
         header = GRID_HEADER.search(text, grid.start(), grid.end())
         if header:
@@ -159,11 +158,12 @@ def _grids(text: str, pos: int, stop: int) -> Iterator[Block]:
         yield Block(begin, first, grid.end(), text[begin:first])
 
 
-def _simple_tables(text: str, pos: int, stop: int) -> Iterator[Block]:
+def _simple_tables(text: str) -> Iterator[Block]:
     """Yield tables between lines of `===  ===`: two such lines, or three if the table has a header."""
+    pos = 0
     while True:
-        top = SIMPLE.search(text, pos, stop)
-        bottom = top and SIMPLE.search(text, top.end(), stop)
+        top = SIMPLE.search(text, pos)
+        bottom = top and SIMPLE.search(text, top.end())
         if not top or not bottom:
             return
         begin = top.start() + 1
@@ -171,7 +171,7 @@ def _simple_tables(text: str, pos: int, stop: int) -> Iterator[Block]:
         following = text[bottom.end() + 1 : bottom.end() + LONGEST].split("\n", 1)[0]
         if following.strip():  # the rows above are the column heads
             first = bottom.end() + 1
-            bottom = SIMPLE.search(text, first, stop)
+            bottom = SIMPLE.search(text, first)
             if not bottom:
                 return
         pos = bottom.end()
@@ -212,7 +212,10 @@ def _consecutive(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.M
 class ReStructuredText(Markdown):
     """Implements `formats.Format`."""
 
-    syntax = Syntax(readable, headings, blocks)
+    def structure(self, text: str) -> Structure:
+        """As in `Markdown`."""
+        text = readable(text)
+        return Structure(text, list(headings(text)), blocks(text))
 
     def front_matter(self, text: str) -> FrontMatter:
         return front_matter(text)
@@ -228,21 +231,16 @@ UNDERLINED = re.compile(  # not the header of a table, "Name   Age"
 UNDERLINES = {"=": 1, "-": 2}
 
 
-def readable_plain(text: str, start: int) -> str:
-    """Remove unbroken runs from plain text. Lines of dashes remain, because they may underline
-    titles.
-    """
-    return text[:start] + without_runs(text[start:])
-
-
-def headings_plain(text: str, start: int) -> Iterator[Heading]:
+def headings_plain(found: Structure) -> Iterator[Heading]:
     """Yield the headings of plain text: those after `#`, and outside code the single lines that begin a
     paragraph and are underlined.
+
+    `found` is the structure of the text as markdown.
     """
-    code = [block for block in MARKDOWN.blocks(text, start + 1, len(text)) if not block.header]
+    code = [block for block in found.blocks if not block.header]
     begins = [block.start for block in code]
     underlined = []
-    for title in UNDERLINED.finditer(text, start):
+    for title in UNDERLINED.finditer(found.text):
         number = bisect(begins, title.start() + 1)
         if not number or code[number - 1].end <= title.start():
             level = UNDERLINES[title["line"][0]]
@@ -250,9 +248,7 @@ def headings_plain(text: str, start: int) -> Iterator[Heading]:
                 Heading(level, title["title"].strip(), title.start() + 1, title.end())
             )
     marked = (
-        heading
-        for heading in MARKDOWN.headings(text, start)
-        if "\n" not in text[heading.start : heading.end]
+        heading for heading in found.headings if "\n" not in found.text[heading.start : heading.end]
     )
     yield from merge(marked, underlined, key=lambda heading: heading.start)
 
@@ -260,7 +256,10 @@ def headings_plain(text: str, start: int) -> Iterator[Heading]:
 class PlainText(Markdown):
     """Implements `formats.Format`."""
 
-    syntax = Syntax(readable_plain, headings_plain, MARKDOWN.blocks)
+    def structure(self, text: str) -> Structure:
+        """As in `Markdown`, with another rule for underlined titles. Rules and comments stay."""
+        found = plain_structure(text)
+        return found._replace(headings=list(headings_plain(found)))
 
 
 PLAIN = PlainText()
