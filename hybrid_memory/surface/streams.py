@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..errors import HybridMemoryError
+from ..errors import HybridMemoryError, not_json
 
 if TYPE_CHECKING:
     from ..store import HybridStore
@@ -45,12 +45,14 @@ def json_text(value: Any, indent: int | None = None) -> str:
     r"""JSON with escapes such as \u009b for characters that a terminal would obey. Programs read
     the same value.
     """
-    return json.dumps(value, indent=indent, ensure_ascii=False).translate(_ESCAPES)
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=not_json)
+    return text.translate(_ESCAPES)
 
 
 def json_line(value: Any) -> str:
     """`json_text` without spaces between the parts."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=not_json)
+    return text.translate(_ESCAPES)
 
 
 def json_lines(values: Iterable[Any]) -> str:

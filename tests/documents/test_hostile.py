@@ -469,11 +469,11 @@ def test_pattern_takes_linear_time(name: str) -> None:
                     "---\na:\n- ",
                 ),
             ],
-            16_000,
+            8_000,
         ),
         (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
         (markdown.chunk_text, [""], 32_000),
-        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 32_000),
+        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 16_000),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )

@@ -872,9 +872,9 @@ def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -
     assert answered(store, query("-in:x{}", 200)) == ["a", "b"]
     for operator in ("-tag:t{}", "-in:x{}"):
         with pytest.raises(QueryError, match="more than 200 filters with a minus"):
-            store.search(query(operator, 3000))
-    assert answered(store, query("tag:t{}", 3000)) == []  # more words than are looked for
-    assert answered(store, query("-word{}", 3000)) == ["a", "b"]
+            store.search(query(operator, 1000))
+    assert answered(store, query("tag:t{}", 1000)) == []  # more words than are looked for
+    assert answered(store, query("-word{}", 1000)) == ["a", "b"]
 
 
 def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStore) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,7 @@ def ended(
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no list of descriptors")
 @pytest.mark.parametrize(
     "closed",
-    [" ".join(some) for number in (1, 2, 3) for some in combinations(REDIRECTIONS, number)],
+    [*REDIRECTIONS, " ".join(REDIRECTIONS[1:]), " ".join(REDIRECTIONS)],
 )
 def test_no_command_minds_closed_streams(
     run: Run, environ: dict[str, str], tmp_path: Path, closed: str

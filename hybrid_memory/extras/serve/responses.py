@@ -14,7 +14,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...errors import HybridMemoryError, NotFoundError, QueryError, SourceError, UsageError
+from ...errors import (
+    HybridMemoryError,
+    NotFoundError,
+    QueryError,
+    SourceError,
+    UsageError,
+    not_json,
+)
 from ...text.characters import storable_name
 
 PRIVATE = {"cache-control": "private, no-cache"}  # the browser stores and always revalidates it
@@ -31,7 +38,8 @@ STATUSES: dict[type[Exception], int] = {  # the first match counts
 
 def as_json(value: Any) -> bytes:
     """Encode a value as JSON in UTF-8. Bytes of names that are not valid Unicode are escaped."""
-    return storable_name(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=not_json)
+    return storable_name(text).encode()
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
