@@ -18,6 +18,7 @@ from ...documents.terms import Terms, terms
 from ...storage.encoding import encode_embedding
 from ...storage.rows import Vectors
 from ...storage.source import StoredDocument, Whole, is_in, whole
+from ...text.equality import spelled
 from .chunks import Links, put_links, text_of_chunks, titles_and_aliases
 from .connection import (
     LOCK,
@@ -187,12 +188,13 @@ class GrowingDocument:
 
 
 PUT_DOCUMENTS = """
-insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection,
-                       date, metadata, content, chunking, chunk_count)
+insert into documents (space, doc_id, spelled_id, source_path, host, file_mtime, file_size, content_hash,
+                       collection, date, metadata, content, chunking, chunk_count)
 select %(space)s, new.*
-from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[],
-              %(file_size)s::bigint[], %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[],
-              %(metadata)s::text[], %(content)s::text[], %(chunking)s::text[], %(chunk_count)s::int[]) new
+from   unnest(%(doc_id)s::text[], %(spelled_id)s::text[], %(source_path)s::bytea[], %(host)s::text[],
+              %(file_mtime)s::float8[], %(file_size)s::bigint[], %(content_hash)s::bytea[],
+              %(collection)s::text[], %(date)s::text[], %(metadata)s::text[], %(content)s::text[],
+              %(chunking)s::text[], %(chunk_count)s::int[]) new
 on conflict (space, doc_id) do update
 set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime,
     file_size = excluded.file_size, content_hash = excluded.content_hash, collection = excluded.collection,
@@ -203,6 +205,7 @@ returning doc_id, number
 """
 DOCUMENT_COLUMNS = (
     "doc_id",
+    "spelled_id",
     "source_path",
     "host",
     "file_mtime",
@@ -589,6 +592,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     path = to_column(row["source_path"])
     values = {
         **row,
+        "spelled_id": spelled(text(row["doc_id"])),
         "source_path": path,
         "file_size": size,
         "host": None if path is None else here(),

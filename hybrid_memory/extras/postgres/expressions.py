@@ -31,7 +31,7 @@ from .postings import (
     ascii_lower,
     decoded,
 )
-from .selection import Selection
+from .selection import LAST, Selection
 
 WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 # Of the terms of a phrase, the rarest choose the chunks in which it is looked for. Another one
@@ -40,8 +40,6 @@ WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 # in LEFT.
 POSTINGS_READ = 30
 LEFT = 3
-
-LAST = "\U0010ffff"  # after every character
 
 TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
 IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from psycopg import errors
 
 from ...errors import MissingStoreError, StoreError, WayOut
-from .connection import LOCK, Connection
+from ...text.equality import spelled
+from .connection import LOCK, Connection, bigints, texts
 
-VERSION = 5
+VERSION = 6
 
 
 def add_workspaces(conn: Connection) -> None:
@@ -52,13 +53,39 @@ def remove_shares_of_blocks(conn: Connection) -> None:
     conn.execute("alter table postings drop column share, drop column average")
 
 
+IDS_OF_OTHER_SCRIPTS = """
+select number, doc_id from documents where length(doc_id) <> octet_length(doc_id)
+"""
+SPELL = """
+update documents d set spelled_id = new.spelled
+from   unnest(%(numbers)s::bigint[], %(spelled)s::text[]) new (number, spelled)
+where  d.number = new.number
+"""
+
+
+def add_spelled_ids(conn: Connection) -> None:
+    conn.execute('alter table documents add column spelled_id text collate "C"')
+    conn.execute('update documents set spelled_id = lower(doc_id collate "C")')
+    others = dict(conn.all(IDS_OF_OTHER_SCRIPTS))
+    given = {"numbers": bigints(others), "spelled": texts(map(spelled, others.values()))}
+    conn.execute(SPELL, given)
+    conn.execute("alter table documents alter column spelled_id set not null")
+    conn.execute(BY_SPELLED_ID)
+
+
 # Version -> the step that upgrades its tables to the next version
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: add_workspaces,
     2: add_roles,
     3: add_items,
     4: remove_shares_of_blocks,
+    5: add_spelled_ids,
 }
+
+START_OF_ID = 500  # characters: a value in an index has at most 2,700 bytes
+BY_SPELLED_ID = f"""
+create index documents_by_spelled_id on documents (space, left(spelled_id, {START_OF_ID}))
+"""
 
 OLDEST = 150_000  # server_version_num
 OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans
@@ -95,6 +122,7 @@ create table documents (
     space        integer not null,
     number       bigint generated always as identity,
     doc_id       text collate "C" not null,
+    spelled_id   text collate "C" not null, -- doc_id in the spelling in which ids are compared
     -- absolute, as the file system has it; null for texts that have no file
     source_path  bytea,
     host         text,                     -- the machine and user whose file it is
@@ -382,6 +410,7 @@ def _create(conn: Connection, role: str, database: str) -> None:
                 conn.execute("create schema hybrid_memory")
             conn.execute(IN_SCHEMA)
             conn.execute(TABLES)
+            conn.execute(BY_SPELLED_ID)
             for table in OF_A_SPACE:
                 conn.execute(POLICY.format(table=table))
                 conn.execute(VACUUMED_SOON.format(table=table))

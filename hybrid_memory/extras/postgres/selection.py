@@ -24,8 +24,11 @@ from ...text.characters import storable
 from ...text.equality import spelled
 from .chunks import Links
 from .connection import Connection, bigints, text
+from .schema import START_OF_ID
 
 EVERYTHING = "true"
+WILD = r"[*?[]"  # in a glob
+LAST = "\U0010ffff"  # after every character
 LISTED = 20_000  # chunks; the ids of a smaller selection are listed before a search
 # Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
 # the selected chunks
@@ -60,14 +63,10 @@ from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high
 """
 NUMBERS = "select d.number from documents d where d.space = %(own_space)s and {where}"
 METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
-# Ids in one spelling: PostgreSQL spells the ASCII ones, Python the others.
-OTHER_IDS = """
-select d.number, d.doc_id from documents d
-where  d.space = %(own_space)s and {where} and length(d.doc_id) <> octet_length(d.doc_id)
-"""
-INSIDE = """
-(length(d.doc_id) = octet_length(d.doc_id) and lower(d.doc_id collate "C") ~ %(inside)s
- or d.number = any(%(inside_numbers)s::bigint[]))
+# The index has the starts of ids; all that match a pattern are in the range of its plain start.
+INSIDE = f"""
+(left(d.spelled_id, {START_OF_ID}) >= %(inside_start)s and left(d.spelled_id, {START_OF_ID}) < %(inside_end)s
+ and d.spelled_id ~ %(inside)s)
 """
 # Tags nested in a are those between "a/" and "a0", as 0 is the character after /.
 TAGGED = """
@@ -224,11 +223,14 @@ def _inside(builder: _Builder, filters: Filters) -> None:
     globs = globs_of(filters.inside)
     if not globs:
         return
-    pattern = "|".join(glob_pattern(spelled(glob)) for glob in globs)
-    rows = builder.conn.all(OTHER_IDS.format(where=builder.sql), builder.given)
-    is_inside = re.compile(pattern, re.DOTALL).search
-    numbers = [number for number, doc_id in rows if is_inside(spelled(doc_id))]
-    builder.add(INSIDE, inside=pattern, inside_numbers=numbers)
+    written = [text(spelled(glob)) for glob in globs]
+    start = re.split(WILD, written[0])[0].rstrip("/")[:START_OF_ID]
+    builder.add(
+        INSIDE,
+        inside="|".join(map(glob_pattern, written)),
+        inside_start=start,
+        inside_end=start + LAST,
+    )
 
 
 def _within(builder: _Builder, filters: Filters) -> None:
