@@ -44,8 +44,9 @@ LEFT = 3
 TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
 IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
 ALIKE = """
-select term, frequency from terms
-where  space = %(space)s and frequency > 0 and length(term) <= %(longest)s
+select term || ' ' || frequency from terms
+where  space = %(space)s and term >= %(first)s and term < %(end)s
+and    frequency > 0 and length(term) <= %(longest)s
 and    term like any (%(parts)s::text[]) and term !~ %(symbols)s
 """
 SYMBOLS = "[\uf800-\uf8ff]"  # an identifier or a name has one; its parts are terms, too
@@ -168,11 +169,11 @@ class Phrases:
             "longest": LONGEST_TERM,
             "symbols": SYMBOLS,
         }
-        rows = self._conn.all(ALIKE, parameters)
 
         def vocabulary(first: str, end: str) -> str:
-            lines = [f"{term} {count}\n" for term, count in rows if first <= term < end]
-            return "\n" + "".join(lines)
+            rows = self._conn.all(ALIKE, parameters | {"first": first, "end": end})
+            lines = "\n".join(line for (line,) in rows)
+            return f"\n{lines}\n"
 
         terms = choice(word, stem, vocabulary)
         return list(dict.fromkeys(map(self._word_for, terms)))
