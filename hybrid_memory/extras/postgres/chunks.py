@@ -84,17 +84,21 @@ class Chunks:
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space = conn, space
 
-    def _with_ids(self, ids: Iterable[int]) -> dict[str, Any]:
-        return {"space": self._space, "ids": list(ids)}
+    def _of(self, ids: Iterable[int], statement: str, **given: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement on these chunks."""
+        wanted = list(ids)
+        if not wanted:
+            return []
+        return self._conn.all(statement, {"space": self._space, "ids": wanted, **given})
 
     def candidates(self, ids: Iterable[int]) -> list[Candidate]:
-        return list(map(Candidate._make, self._conn.all(CANDIDATES, self._with_ids(ids))))
+        return list(map(Candidate._make, self._of(ids, CANDIDATES)))
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        return dict(self._conn.all(LEADS, self._with_ids(ids) | {"count": count}))
+        return dict(self._of(ids, LEADS, count=count))
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        rows = self._conn.all(CHUNK_ROWS, self._with_ids(ids) | {"host": here()})
+        rows = self._of(ids, CHUNK_ROWS, host=here())
         return {
             row[0]: ChunkRow._make(
                 (
@@ -110,7 +114,7 @@ class Chunks:
         }
 
     def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        rows = self._conn.all(PLACES, self._with_ids(ids))
+        rows = self._of(ids, PLACES)
         return {
             id: (doc_id, start, end, json.loads(pages or "[]"))
             for id, doc_id, start, end, pages in rows
@@ -121,10 +125,10 @@ class Chunks:
         return [id for (id,) in self._conn.all(AT, parameters)]
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        return dict(self._conn.all(DATES, self._with_ids(ids)))
+        return dict(self._of(ids, DATES))
 
     def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        rows = self._conn.all(DECLARING, self._with_ids(ids))
+        rows = self._of(ids, DECLARING)
         return {id: json.loads(metadata) for id, metadata in rows}
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:

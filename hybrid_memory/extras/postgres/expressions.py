@@ -27,6 +27,7 @@ from .fts5 import COLUMNS, LONGEST, Leaf, Node, Piece, Tokenizer, parse
 from .postings import (
     COLUMN_END,
     IS_LIVE,
+    MOST_LENGTH,
     SIZE_OF_SPACE,
     ascii_lower,
     decoded,
@@ -68,21 +69,17 @@ select chunk from words
 where  space = %(space)s and chunk = any(%(ids)s::bigint[]) and sequence @> %(terms)s::int[]
 """
 # Looks for a phrase at each place of its rarest term, which has `before` terms before it and `after`
-# terms after it. Each time counts with the weight of its column. A look-up for each row, not a join:
-# the planner would read the whole table for a phrase of common words.
+# terms after it. Each time counts with the weight of its column. An array of chunks, not a join: the
+# planner would read the whole table for a phrase of common words.
 TOGETHER = f"""
-select {{number}} as number, chunk, weight, length
-from   (select p0.chunk, p0.length,
-               (select sum(case cardinality(array_positions(sequence[: place], {COLUMN_END}))
-                           when 0 then {HEADING_WEIGHT} when 1 then {CONTENT_WEIGHT}
-                           else {CONTEXT_WEIGHT} end)::float8
-                from   words w cross join unnest(array_positions(sequence, {{rarest}})) place
-                where  w.space = %(space)s and w.chunk = p0.chunk
-                and    sequence[place - {{before}} : place + {{after}}] = {{ids}}
-                {{followed}}) as weight
-        from   {{terms}}
-        offset 0) counted
-where  weight is not null
+select {{number}}, w.chunk,
+       sum(case cardinality(array_positions(sequence[: place], {COLUMN_END}))
+           when 0 then {HEADING_WEIGHT} when 1 then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8,
+       least(min(cardinality(sequence)) - {len(COLUMNS) - 1}, {MOST_LENGTH})
+from   words w cross join unnest(array_positions(sequence, {{rarest}})) place
+where  w.space = %(space)s and w.chunk = any(array(select p0.chunk from {{terms}}))
+and    sequence[place - {{before}} : place + {{after}}] = {{ids}} {{followed}}
+group  by w.chunk
 """
 FOLLOWED = "and sequence[place + {after} + 1] = any({lasts})"
 OF_TERM = decoded("postings where term = {id}")

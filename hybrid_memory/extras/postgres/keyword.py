@@ -8,10 +8,9 @@ from typing import Any
 
 from ...storage.bm25 import K1, B, idf
 from ...storage.keyword import BM25Index
-from ...storage.rows import Ranking, best_first, best_of
+from ...storage.rows import KeywordLeg, Ranking, best_first, best_of
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
-from .chunks import in_order
 from .connection import Connection, bigints, doubles, integers
 from .expressions import Matches, Phrases, parse_query, substring_search
 from .fts5 import Tokenizer
@@ -49,10 +48,12 @@ union all
 """
 SEARCH = """
 select chunk, total
-from   (select chunk, sum(score) as total from ({parts}) part group by chunk order by total desc) found
+from   (select chunk, {total} order by total desc) found
 {live}
 limit  %(limit)s
 """
+SUM = "sum(score) as total from ({parts}) part group by chunk"
+OF_ONE_TERM = "score as total from ({parts}) part"  # which adds one part to a chunk
 AMONG = "and p.chunk = any(%(among)s::bigint[])"
 
 DOC_IDS = """
@@ -74,6 +75,7 @@ class KeywordIndex(BM25Index):
         super().__init__(chosen)
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space, tokenizer)
+        self._documents: dict[int, str] = {}  # id of the document of each chunk looked up
 
     def size(self) -> int:
         return self._sizes[0]
@@ -90,11 +92,14 @@ class KeywordIndex(BM25Index):
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
         return [phrase.frequency for phrase in self._phrases.of(terms)]
 
-    def _search_words(self, query: Query, limit: int) -> tuple[Ranking, bool]:
-        names = [Term((query.name,))] if query.name else []
-        # Looks up all at once
-        self._phrases.of([*query.affordable_terms, *query.affordable_words, *names])
-        return super()._search_words(query, limit)
+    def ranked(self, query: Query, limit: int) -> KeywordLeg:
+        """As in BM25Index."""
+        if not query.fts_syntax:
+            forms = [Term(form.tokens) for form in query.possible_forms]
+            names = [Term((query.name,))] if query.name else []
+            # Looks up all at once
+            self._phrases.of([*query.affordable_terms, *query.affordable_words, *forms, *names])
+        return super().ranked(query, limit)
 
     def _substitutes_for(self, word: str, choice: Choice) -> list[str]:
         return self._phrases.substitutes_for(word, choice)
@@ -172,7 +177,8 @@ class KeywordIndex(BM25Index):
             parts = CHOSEN_AND_OTHERS
             given |= self._postings("others", others, size)
         live = f"where {IS_LIVE.format(chunk='found.chunk')}" if has_dead else ""
-        statement = SEARCH.format(parts=parts.format(rows=rows), live=live)
+        total = (OF_ONE_TERM if len(counted) == 1 else SUM).format(parts=parts.format(rows=rows))
+        statement = SEARCH.format(total=total, live=live)
 
         def read(most: int) -> Ranking:
             return _levelled(self._conn.all(statement, {**given, "limit": most}))
@@ -199,11 +205,13 @@ class KeywordIndex(BM25Index):
         }
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
-        rows = self._conn.all(DOC_IDS, {"space": self._space, "ids": list(ids)})
-        return ((id, doc_id) for id, doc_id in rows)
+        new = [id for id in ids if id not in self._documents]
+        if new:
+            self._documents |= self._conn.all(DOC_IDS, {"space": self._space, "ids": new})
+        return ((id, self._documents[id]) for id in ids if id in self._documents)
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        return in_order(self._conn, self._space, ids)
+        return [id for doc_id, id in sorted((doc_id, id) for id, doc_id in self._doc_ids(ids))]
 
 
 def _levelled(hits: Ranking) -> Ranking:
