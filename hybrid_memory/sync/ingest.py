@@ -238,10 +238,11 @@ class Ingest:
             vanished = listing.vanished()
             if vanished and not source.outlives_files:
                 kept = plural(len(vanished), "document from here was", "documents from here were")
+                them = "it" if len(vanished) == 1 else "them"
                 reason = (
                     f"no file here matches {_either(source)} any more; "
                     f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "
-                    "removes them"
+                    f"removes {them}"
                 )
                 self.report.error(source.path, reason, "nothing matches")
             return

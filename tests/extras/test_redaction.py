@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.extras.formats import named_secrets
+from hybrid_memory.extras.formats import named_secrets, sentences
 from hybrid_memory.extras.formats import redaction as service_keys
 from hybrid_memory.extras.formats.redaction import (
     COMMANDS,
@@ -289,6 +289,8 @@ def test_no_name_takes_quadratic_time() -> None:
         "key",
     ]
     assert slow(lambda text: list(named_secrets.named_secrets(text)), heads) == []
+    heads = ["password ", "password is ", "user a, password ", "A1!a as its password ", "пароль "]
+    assert slow(lambda text: list(sentences.secrets_in_sentences(text)), heads) == []
 
 
 @pytest.mark.parametrize(
@@ -296,6 +298,7 @@ def test_no_name_takes_quadratic_time() -> None:
     [
         "curl -b 'a=",
         "password de ",
+        "password is 1 ",
         "contraseña de ",
         "a,password\n",
         "ab_",

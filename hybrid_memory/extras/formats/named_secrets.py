@@ -5,16 +5,18 @@ The name ends in a word such as "password", "token" or "key", or in such a word 
 The value is a secret unless it looks like something else: a variable, a placeholder, a path, a
 function call, a number or an ordinary word. How much it must look like a secret depends on the name
 and on the sign between them: after `password:`, `correct-horse-battery` is enough, but after
-`token:` a digit is needed, and in a sentence ("the password is …") several kinds of characters.
+`token:` a digit is needed. For names and secrets in a sentence, see sentences.py.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
-from itertools import pairwise
+from functools import cache, lru_cache, partial
+from itertools import chain, pairwise
 from typing import NamedTuple
 from unicodedata import combining, normalize
+
+MASK = "[redacted]"
 
 # Limits in characters, so that a long text takes linear time
 LONGEST_OPTION = 80
@@ -22,7 +24,6 @@ LONGEST_WORD = 16  # before the last word of a name
 LONGEST_JUDGED = 120  # of a value
 LONGEST_QUOTED = 2000  # between quotation marks
 LONGEST_HEADER = 500  # of a table
-LONGEST_SENTENCE = 80  # between a name and a password in a sentence
 
 SHORTENED = (
     16  # a key with at most this many characters before an ellipsis is no secret: `gsk_12ab...`
@@ -39,8 +40,8 @@ FEWEST = 6
 PASSWORDS = tuple(
     """kennwort zugangscode zugangsdaten contraseña code_wifi clave mot_de_passe mdp senha palavra-passe
     parola parole parolă wachtwoord lösenord passord løsen adgangskode kodeord salasana lykilorð hasło heslo
-    geslo lozinka šifra jelszó slaptažodis parool şifre пароль пароля парола лозинка κωδικός_πρόσβασης
-    κωδικός סיסמה סיסמא كلمة_المرور كلمة_السر کلمه_عبور رمز_عبور گذرواژه پاس_ورڈ पासवर्ड পাসওয়ার্ড
+    geslo lozinka šifra jelszó jelszav slaptažodis parool şifre пароль пароля парола лозинка κωδικός_πρόσβασης
+    κωδικός סיסמה סיסמא كلمة_مرور كلمة_المرور كلمة_السر کلمه_عبور رمز_عبور گذرواژه پاس_ورڈ पासवर्ड পাসওয়ার্ড
     கடவுச்சொல் పాస్‌వర్డ్ ਪਾਸਵਰਡ รหัสผ่าน mật_khẩu kata_sandi sandi nenosiri 密码 密碼 口令 パスワード
     暗証番号 비밀번호 암호""".split()
 )
@@ -50,17 +51,17 @@ TOKENS = tuple(
     ключ_api api_ключ api-ключ секретный_ключ токен jeton 密钥 密鑰 令牌 apiキー api_キー 秘密鍵 トークン
     api키 api_키 토큰""".split()
 )
-# What the password is for: `Passwort für den Router: …`, `Mật khẩu wifi: …`
-_COPULAS = "is|to|ist|lautet|es|est|è|é|är|er|on|jest|je|là|είναι|है|هي|هو|adalah|คือ|是|为|為|は|은|는|→|—|–"
-_SUBJECT = (
-    r"""(?P<subject>(?<=\w)(?:[ ](?:[^\s\d:=|,;"'`<>(){}\[\]]{1,20}|\([^\s()][^\n()]{0,40}\))){1,6}?"""
-    rf"(?=[ ]?[:=：](?!//)|[ ](?:{_COPULAS})[ ]))?"
-)
-
 # The last word of a name, in lower case, and the characters between it and its value.
 _NAME = (
     "(?P<password>pass(?:word|wort|wd|phrase|code)?|pwd|pw|key[ ]content)"
     "|secret|credentials?|creds|token|key|pat|_auth"
+)
+_BEGINNINGS = ("pass", "pw", "key", "secret", "cred", "token", "pat", "_auth")  # of _NAME
+# With those of names in sentences
+NAMES = (
+    *_BEGINNINGS,
+    *("kennw", "wifi", "wi-fi", "wlan", "pin", "puk", "пін", "пин", "code", "codi", "códi"),
+    *("log in", "logged in", "sign in", "signed in"),
 )
 _SUFFIX = (
     "(?:[_-]?(?:base|id|value|string|text|prod|production|dev|staging|live|test|old|new"
@@ -74,15 +75,13 @@ def _assignments(names: str, suffix: str, flags: re.RegexFlag) -> re.Pattern[str
         rf"""(?P<name>{names}){suffix} (?:
       # the end of "name", **name**, <td>name</td>, config["name"]
       (?P<end> (?:\\?["'`*_\])]){{0,4}}+ (?:{_MARKUP})?+ )
-      {_SUBJECT}
       (?P<space>\s{{0,20}}+) (?:[是为為は은는](?=\s?[:：]))?
-      (?: (?P<sign> :\s?\w{{1,20}}\??\s?=(?=\s?["'])           # name: type = "..."
+      (?P<sign> :\s?\w{{1,20}}\??\s?=(?=\s?["'])           # name: type = "..."
             | :[:=]?|=(?!=)>? | == (?=\s?["']) | -> | [：＝→⇒|] | <t?d[td]?>
             | ,?["']?\s{{0,20}}["']?value["']?\s?[:=] | </key>\s{{0,20}}<string>
             | \{{[^{{}}]{{0,200}}?\bdefault\s{{0,9}}=            # a variable of Terraform
             | (?<=["'])(?: ,(?=\s?["']) | > )
             | \((?=\s?["']) )                                  # setPassword("...")
-        | (?P<said> (?<=\s)(?: (?:-|{_COPULAS})(?=\s) | (?=["«“]) ) | [是为為は은는] ) )
       (?:\s{{0,20}}+ (?:\*\*|__|{_MARKUP}|@?(?=["'])|[|>][+-]?(?=[ ]*\n))){{0,3}} \s{{0,20}}+
     | (?P<option>[ ]{{1,3}})                                   # --name value
     )
@@ -146,8 +145,8 @@ def _assigned_to(words: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=2)
-def _foreign(lowered: str) -> re.Pattern[str] | None:
-    """The pattern of an assignment to those words of other languages that are in this text."""
+def present_words(lowered: str) -> tuple[tuple[str, str], ...]:
+    """The words of other languages that are in this text, the longest first, each after its group."""
     by_character = _foreign_words()
     characters = by_character.keys() & {"", *_NOT_ASCII.findall(lowered)}
     present = [
@@ -158,9 +157,15 @@ def _foreign(lowered: str) -> re.Pattern[str] | None:
         for word in words
         if word[1] in lowered
     ]
+    return tuple(sorted(present, key=lambda word: -len(word[1])))
+
+
+def _foreign(lowered: str) -> re.Pattern[str] | None:
+    """The pattern of an assignment to those words of other languages that are in this text."""
+    present = present_words(lowered)
     if not present:
         return None
-    return _assigned_to(tuple(sorted(present, key=lambda word: -len(word[1]))))
+    return _assigned_to(present)
 
 
 # Last words that are also common elsewhere; each must follow one of these words: `apiKey`,
@@ -210,7 +215,7 @@ _PLACEHOLDER = re.compile(
     r"""
       \$\w+\W? | \$[({].* | \$env:.* | \$[A-Z]\w*/.*        # $TOKEN, ${TOKEN}, $(command), $HOME/.token
     | <[^>]*>? | \{.* | \[.*                                # <your key>, {key}, [redacted]
-    | %[sd] | %[({].* | %\w+%                               # %s, %(key)s, %KEY%
+    | ![a-z]+ | %[sd] | %[({].* | %\w+%                               # %s, %(key)s, %KEY%
     | [0-9]+\+ | [\W_]+ | (?:[a-z]{1,12}[_-]){0,3}[xX*•.]+      # ***, ..., xxxx, ghp_xxxx
     | [a-z]{1,4}-[0-9a-f]{8,32}                                  # ids of AWS
     | (?i:bytes|u?int|float|(?:var)?char|string)[0-9]{1,3}      # types
@@ -223,6 +228,7 @@ _PLACEHOLDER = re.compile(
     | (?:[a-z][a-z-]*\.)+(?:com|org|net|io|dev|ai|cn|local)(?:[:/].*)?  # host names
     | (?:[a-z][a-z+.-]*://|(?:arn|file|env|vault|sha[0-9]+|keyring|op):).*
     | [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+                         # API_KEY_2
+    | (?:19|20)[0-9]{2}-[01][0-9]-[0-3][0-9].*              # dates
     | v?[0-9]{0,3}(?:[-.,:/_][0-9]+)*[kKmMgG%]?[bBs]?       # 12, 8-64, 1.2.3; 1234 may be a password
     | (?i:1password|sha[0-9-]+|md5|bcrypt.*|argon2.*|base64|utf-?8|oauth[0-9]?.*|ed25519|[rhe]s256)
     | (?i:aes.*|x509|k8s) | [A-Za-z]+-v?[0-9]+(?:\.[0-9]+)+   # GPL-3.0
@@ -232,7 +238,7 @@ _PLACEHOLDER = re.compile(
 _CODE = re.compile(
     r"""
       # parse(line), line.split()[0]
-      (?:[A-Za-z_]\w*(?:\.|->|::|\?\.))*+[A-Za-z_]\w*[(\[](?:["'].*|.*[)\]].*|.*,)?
+      (?:[A-Za-z_]\w*(?:\.|->|::|\?\.))*+[A-Za-z_]\w*[(\[](?:[bfru]{0,2}["'].*|.*[)\]].*|.*,)?
     | (?:process|import|os|self|this|config|cfg|conf|settings|env|options|opts|args|req|request|res
         |response|ctx|context|secrets|vars|data|params|props|state|user|event|app|local|module)[.\[].*
     | (?:[A-Za-z_.]+[._])?(?i:password|passwd|pass|pwd?|secret|token|api_?key|credentials?)
@@ -255,13 +261,12 @@ _PROSE = re.compile(
     r"\b(?:your|enter|the|is|are|was|an?|of|for|must|has|have|should|can|cannot|required|invalid"
     r"|forgot|please|see|use|char\w*)\b"
 )
-_NUMBER = re.compile(r"[0-9][0-9.,:/_TZ-]*[kKmMgG%]?[bBs]?")
+NUMBER = re.compile(r"[0-9][0-9.,:/_TZ-]*[kKmMgG%]?[bBs]?")
 _NUMBERED = re.compile("[a-z]+(?:[-_][a-z]+)*[-_]?[0-9]{1,2}")  # node2, postgres-auth-2
-_DIGIT = re.compile("[0-9]")
+DIGIT = re.compile("[0-9]")
 _HEADER_CELL = re.compile(r"[^\W_][\w .()/-]{0,30}|")
 _RULE = re.compile(r"[ |:-]*--[ |:-]*\r?")  # below the header of a table in markdown
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_HEADER_WORD = re.compile("pass|pwd?|secret|cred|token|key|pat|_auth")
 _SECRET_COLUMN = re.compile("api|access|secret|private|auth|client")
 _INNER_SYMBOL = re.compile(r"[!@#$%^&*+~?=-](?=\w)")
 _SYMBOL = re.compile(r"[!@#$%^&*+~?](?=\w)")
@@ -287,10 +292,12 @@ def same_length_lower(text: str) -> str:
 def named_secrets(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each secret found by its name, in order."""
     lowered = same_length_lower(text)
-    spans = list(_assigned(text, lowered, _ASSIGNED))
+    found = places_of_names(lowered)
+    places = sorted(chain.from_iterable(found[name] for name in _BEGINNINGS))
+    spans = list(_assigned(text, map(partial(_ASSIGNED.match, lowered), places)))
     foreign = _foreign(lowered)
     if foreign:
-        spans += _assigned(text, lowered, foreign)
+        spans += _assigned(text, foreign.finditer(lowered))
     end = 0
     for span in sorted(spans):
         if span[0] >= end:
@@ -298,25 +305,35 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
             end = span[1]
 
 
-def _assigned(text: str, lowered: str, names: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    position = 0
-    while assignment := names.search(lowered, position):
-        position = assignment.end()
-        span = None
+def _assigned(text: str, assignments: Iterable[re.Match[str] | None]) -> Iterator[tuple[int, int]]:
+    reached = 0
+    for assignment in assignments:
+        if assignment is None or assignment.start() < reached:
+            continue
+        reached = assignment.end()
         if assignment["option"] and not _is_option(text, assignment):
-            span = _in_sentence(text, assignment)
-        elif _is_name(text, assignment):
-            value = _value(text, position)
-            if _is_secret(text, assignment, value):
-                end = value.end
-                if not value.is_quoted:
-                    end = _bare_end(text, value.start, len(text))
-                span = value.start, end
-            elif assignment["said"]:
-                span = _in_sentence(text, assignment)
-        if span:
-            yield span
-            position = span[1]
+            continue
+        if not _is_name(text, assignment):
+            continue
+        value = _value(text, reached)
+        if _is_secret(text, assignment, value):
+            reached = value.end
+            if not value.is_quoted:
+                reached = _bare_end(text, value.start, len(text))
+            yield value.start, reached
+
+
+@lru_cache(maxsize=1)
+def places_of_names(lowered: str) -> dict[str, list[int]]:
+    """The places of each of NAMES in a text. Much faster than a pattern with all of them."""
+    found: dict[str, list[int]] = {}
+    for name in NAMES:
+        places = found[name] = []
+        place = lowered.find(name)
+        while place >= 0:
+            places.append(place)
+            place = lowered.find(name, place + 1)
+    return found
 
 
 def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
@@ -325,7 +342,12 @@ def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
     """
     lowered = same_length_lower(text)
     foreign = _foreign(lowered)
-    if not foreign and not _HEADER_WORD.search(lowered):
+    found = places_of_names(lowered)
+    named = {
+        lowered.rfind("\n", 0, place) + 1
+        for place in chain.from_iterable(found[name] for name in _BEGINNINGS)
+    }
+    if not foreign and not named:
         return
     lines = text.split("\n")
     columns: list[int] = []
@@ -339,7 +361,7 @@ def secrets_in_columns(text: str) -> Iterator[tuple[int, int]]:
                 start, end = cells[column]
                 if _is_cell_secret(line[start:end]):
                     yield position + start, position + end
-        else:
+        elif columns or foreign or position in named:
             columns, mark, width = _header(line, foreign)
             if mark == "|" and not _RULE.fullmatch(next_line):
                 columns = []
@@ -350,7 +372,7 @@ def _header(line: str, foreign: re.Pattern[str] | None) -> tuple[list[int], str,
     """The columns of secrets if this line is the header of a table, the mark between its cells, and
     their number. `foreign` is the pattern of other languages' words.
     """
-    if len(line) > LONGEST_HEADER or not (foreign or _HEADER_WORD.search(line.lower())):
+    if len(line) > LONGEST_HEADER:
         return [], "", 0
     for mark in "|\t,;":
         if mark not in line:
@@ -388,9 +410,9 @@ def _cells(line: str, mark: str) -> list[tuple[int, int]]:
 
 
 def _is_cell_secret(value: str) -> bool:
-    if len(value) < FEWEST_OF_CONSTANT or " " in value or _is_harmless(value, False, ""):
+    if len(value) < FEWEST_OF_CONSTANT or " " in value or is_harmless(value, False, ""):
         return False
-    return _MIXED.search(value) is not None and not _NUMBER.fullmatch(value)
+    return _MIXED.search(value) is not None and not NUMBER.fullmatch(value)
 
 
 def _is_option(text: str, assignment: re.Match[str]) -> bool:
@@ -404,26 +426,6 @@ def _is_product(text: str, assignment: re.Match[str]) -> bool:
     """Whether the name is a part of 1Password, which is a program."""
     start = assignment.start("name")
     return assignment["name"] == "password" and text[start - 1 : start] == "1"
-
-
-def _in_sentence(text: str, assignment: re.Match[str]) -> tuple[int, int] | None:
-    """The start and end of a password after its name, in the same sentence: `I set the password of
-    the printer to Ink!y9`.
-    """
-    if not assignment["password"] or assignment["name"] in ("pass", "pw"):
-        return None
-    if _is_product(text, assignment):
-        return None
-    position = assignment.end()
-    rest = re.split(r"\n|://", text[position : position + LONGEST_SENTENCE])[0]
-    for word in _WORD.finditer(rest) if _DIGIT.search(rest) else ():
-        shown = word[0].rstrip(_AFTER_A_VALUE)
-        if _is_unmistakable(shown) and not _is_harmless(shown, False, ""):
-            start = position + word.start()
-            return start, start + len(shown)
-        if word[0][-1] in ".;!?":
-            break
-    return None
 
 
 def _is_name(text: str, assignment: re.Match[str]) -> bool:
@@ -510,30 +512,18 @@ def _is_secret(text: str, assignment: re.Match[str], value: _Value) -> bool:
     shown = text[value.start : min(value.end, value.start + LONGEST_JUDGED)]
     if not _is_likely(text, assignment, shown, value.is_quoted):
         return False
-    return not _is_harmless(shown, value.is_quoted, text[value.end : value.end + len("...")])
+    return not is_harmless(shown, value.is_quoted, text[value.end : value.end + len("...")])
 
 
 def _is_likely(text: str, assignment: re.Match[str], value: str, is_quoted: bool) -> bool:
     """Whether the value looks enough like a secret for this name and this sign."""
     start, end = assignment.span("name")
-    has_digit = _DIGIT.search(value) is not None
+    has_digit = DIGIT.search(value) is not None
     is_tight = (
         assignment["sign"] == "=" and not assignment["space"] and text[assignment.end() - 1] == "="
     )
-    if assignment["sign"] is None and not assignment["option"]:  # in a sentence
-        is_between_quotes = not assignment["said"]
-        if not assignment["password"] or (is_between_quotes and assignment.re is _ASSIGNED):
-            return False
-        return _is_strong(value)
     if assignment["sign"] in (",", "|") and (not _MIXED.search(value) or " " in value):
         return False
-    if assignment["subject"]:
-        if not assignment["password"]:
-            return _is_random_mix(value)
-        if assignment["name"] in ("pass", "pw"):
-            return _is_unmistakable(value)
-        is_long = len(value) >= FEWEST and not _NUMBER.fullmatch(value)
-        return bool(is_long and _MIXED.search(value))
     if is_tight and text[start:end].isupper():
         return len(value) >= FEWEST_OF_CONSTANT
     if not assignment["password"]:
@@ -542,14 +532,14 @@ def _is_likely(text: str, assignment: re.Match[str], value: str, is_quoted: bool
         if not is_tight and _NUMBERED.fullmatch(value):
             return False
         has_letter = re.search("[A-Za-z]", value) is not None
-        return len(value) >= FEWEST and has_letter and not _NUMBER.fullmatch(value)
+        return len(value) >= FEWEST and has_letter and not NUMBER.fullmatch(value)
     if assignment.re is not _ASSIGNED:
         is_prose = not is_quoted and _CJK.search(value)
         return (
             len(value) >= FEWEST_OF_CONSTANT and _MIXED.search(value) is not None and not is_prose
         )
     if assignment["name"] in ("pass", "pw"):
-        if _NUMBER.fullmatch(value):
+        if NUMBER.fullmatch(value):
             return False
         if assignment["sign"] == ":" and not is_quoted:
             is_named = re.search(
@@ -567,10 +557,10 @@ def _is_strong(value: str) -> bool:
     """Whether a word has the characters of a strong password: a digit and two other kinds."""
     kinds = ("[a-z]", "[A-Z]", r"[!@#$%^&*+~?=.,/_-](?=\w)")
     found = sum(re.search(kind, value) is not None for kind in kinds)
-    return len(value) >= FEWEST and _DIGIT.search(value) is not None and found >= 2
+    return len(value) >= FEWEST and DIGIT.search(value) is not None and found >= 2
 
 
-def _is_unmistakable(value: str) -> bool:
+def is_unmistakable(value: str) -> bool:
     """Whether a word is a strong password even without a sign before it: with a digit between small
     letters, or a symbol that no identifier contains.
     """
@@ -579,12 +569,6 @@ def _is_unmistakable(value: str) -> bool:
         return False
     kinds = (_UNMISTAKABLE, _UNLIKE_NAMES)
     return _is_strong(value) and all(kind.search(value) for kind in kinds)
-
-
-def _is_random_mix(value: str) -> bool:
-    """Whether a word is random small letters, capitals and digits."""
-    is_mixed = re.fullmatch("(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9]{12,}", value)
-    return is_mixed is not None and changes(value) >= LEAST_CHANGES
 
 
 def changes(word: str) -> float:
@@ -602,7 +586,7 @@ def changes(word: str) -> float:
     return found / expected
 
 
-def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
+def is_harmless(value: str, is_quoted: bool, after: str) -> bool:
     """Whether the value is recognized as something else; `after` is the text after it."""
     if _PLACEHOLDER.fullmatch(value) or _ORDINARY.fullmatch(value):
         return True

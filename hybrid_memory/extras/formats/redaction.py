@@ -3,9 +3,8 @@
 Secrets are recognized by their form. SERVICES list the keys of many services: a prefix and random
 characters; `_tokens` finds such keys of other services. RULES find private keys, and secrets in URLs,
 headers and files, COMMANDS those in the options of programs. `named_secrets` finds values that are
-assigned to names such as `DB_PASSWORD`, `secrets_in_columns` those in tables. A password in a
-sentence ("it is hunter2") is recognized only after a word for it, and only if its characters are
-those of a strong password.
+assigned to names such as `DB_PASSWORD`, `secrets_in_columns` those in tables, and
+`secrets_in_sentences` words that look like secrets near such a name.
 """
 
 import re
@@ -16,13 +15,14 @@ from typing import NamedTuple
 from .named_secrets import (
     CAMEL_CASE,
     LEAST_CHANGES,
+    MASK,
     changes,
     named_secrets,
     same_length_lower,
     secrets_in_columns,
 )
+from .sentences import secrets_in_sentences
 
-MASK = "[redacted]"
 LONGEST_COMMAND = 400  # characters after the name of a program
 LEAST_UNMARKED = 20  # random characters of a token whose prefix does not name a token
 
@@ -237,6 +237,7 @@ LOGINS = (
     "cred|login|log-in|account|admin|root|zugangsdaten|identifiant|inlog|логин|доступ"
     "|账号|帐号|アカウント"
 )
+RECOVERY = r"(?=[a-z-]{0,11}[0-9])[0-9a-z]{4,11}(?:-[0-9a-z]{4,11}){0,3}"
 OPENVPN = "OpenVPN[ ]Static[ ]key[ ]V1-{4,5}"
 
 RULES = [
@@ -317,13 +318,6 @@ RULES = [
         "account of Twilio",
         ("ac",),
         r"(?P<secret>(?-i:AC(?<!\w..)[0-9a-f]{32}[\s\"',:;]{1,6}[0-9a-f]{32}))(?!\w)",
-    ),
-    Rule(
-        "token in a sentence",
-        ("token ", "key ", "secret "),
-        r"\b(?:auth|access|api|secret|refresh|signing)[ _-]?(?:token|key|secret)[ ]{1,3}"
-        r"(?:(?:is|was)[ ]{1,3})?[\"'`]?"
-        r"(?P<secret>(?=[a-f]{0,20}[0-9])[0-9a-f]{32,128})(?!\w)",
     ),
     Rule(
         "application of Azure",
@@ -440,9 +434,19 @@ RULES = [
         r'(?P<secret>(?:(?=[a-z+/]{0,200}[0-9=])[a-z0-9+/]{12,}|[a-z+/]{24,})={0,2})(?=\\?")',
     ),
     Rule(
-        "pair of requests",
-        ("auth=", "auth =", "auth\t="),
-        r"""\bauth[ \t]?=\s?(?:[\w.]{1,60})?\(\s?["'][^"'\n]{0,100}["'],\s{0,3}["']"""
+        "pair in a call",
+        (
+            "auth=",
+            "auth =",
+            "auth\t=",
+            "auth(",
+            "login(",
+            "authenticate(",
+            "credential(",
+            "credentials(",
+        ),
+        r"(?:\bauth[ \t]?=\s?(?:[\w.]{1,60})?|(?:auth|login|authenticate|credentials?))\(\s?"
+        r"""["'][^"'\n]{0,100}["'],\s{0,3}["']"""
         + NOT_PLACEHOLDER
         + r"""(?P<secret>[^"'\n]{2,200})["']\s?\)""",
     ),
@@ -459,6 +463,21 @@ RULES = [
         rf"(?:(?:seed|recovery|secret)[ ]phrase|mnemonic)[*]{{0,2}}{QUOTE}"
         rf"\s{{0,5}}[:=][*]{{0,2}}\s{{0,5}}{QUOTE}"
         r"(?P<secret>(?:[a-z]{3,8}[ ]){11,23}[a-z]{3,8})\b",
+    ),
+    Rule("community of SNMP", ("snmp-server c",), r"\bsnmp-server[ ]community[ ]{1,3}" + ARGUMENT),
+    Rule(
+        "setting in a file",
+        ("pass ", "pw ", "passwd ", "password ", "auth ", "secret "),
+        r"(?:(?<=\n)|\A)[ \t]{0,8}[a-z][a-z_.-]{1,30}(?:pass|pw|passwd|password|auth|secret)[ \t]{1,8}"
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>(?=[^\s"']{0,60}[0-9])(?=[^\s"']{0,60}[a-z])[^\s"'`(/:]{6,99})[ \t]{0,8}(?=\n|\Z)""",
+    ),
+    Rule(
+        "codes for recovery",
+        ("codes",),
+        r"\b(?:recovery|backup|rescue|2fa|mfa|one-time|scratch|emergency)[ -]codes?\b[^\n:]{0,40}:"
+        rf"[*_]{{0,2}}[ \n,;|*`>-]{{0,9}}(?P<secret>{RECOVERY}(?:[ \n,;|*`>-]{{1,9}}{RECOVERY}){{1,19}})"
+        r"(?![\w-])",
     ),
     Rule(
         "password through a pipe",
@@ -484,16 +503,17 @@ RULES = [
         tuple(LOGINS.split("|")),
         rf"\b(?:(?:{LOGINS})[a-z-]{{0,8}}"
         r"(?:[ ](?:are|is|for[ ][\w.-]{1,40})|(?:[ ][\w.-]{1,20}){1,4}(?=:))?"
-        r"[ :=：]{1,3}[\"'`]?[\w.@+-]{1,60}[ ]?|(?<![\w/.-])(?:admin(?:istrator)?|root))[:/](?!//)[ ]?"
+        r"[ :=：→]{1,3}[\"'`]?[\w.@+-]{1,60}[\"'`]?[ ]?"
+        r"|(?<![\w/.-])(?:admin(?:istrator)?|root))[:/](?!//)[ ]?[\"'`]?"
         + NOT_PLACEHOLDER
         + r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[a-z])"
-        r"(?=[^\s\"'`]{0,60}[!@#$%&^*])[^\s\"'`,;/()\[\]]{6,99})",
+        r"(?=[^\s\"'`]{0,60}[!@#$%&^*]|(?-i:(?=[\w-]{0,60}[A-Z])[A-Za-z0-9]{1,60}[_-]))[^\s\"'`,;/()\[\]]{6,99})",
     ),
     Rule(
         "name and password after a label",
         (" / ",),
         r"\b[\w-]{2,24}:[ ][\w.@+-]{2,60}[ ]/[ ](?P<secret>(?=\S{0,40}[0-9])(?=\S{0,40}[a-z])"
-        r"(?=\S{0,40}[!@#$%&^*]\w)[^\s\"'`,;/()\[\]]{6,99})",
+        r"(?=\S{0,40}(?:[!@#$%&^*]\w|\w[!#$%&^*]))[^\s\"'`,;/()\[\]]{6,99})",
     ),
     Rule(
         "setting of a command",
@@ -524,7 +544,7 @@ COMMANDS = [
     ("smbclient|smbget|rpcclient|net", r"-U[ ]?[\"']?[^\s%\"']{1,60}%"),
     ("lftp", r"-u[ ]?[\"']?[^\s,\"']{1,60},"),
     ("xfreerdp|xfreerdp3|wfreerdp", r"/p:"),
-    ("net use", r"/user:[^\s]{1,60}[ ]{1,3}(?!/)"),
+    ("net use", r"(?:/user:[^\s]{1,60}|\\\\[^\s]{1,60})[ ]{1,3}(?![/*])"),
     ("net user", r"[\w.-]{1,60}[ ]{1,3}(?!/)"),
     ("rclone", r"(?:pass|password|secret_access_key|client_secret|token|key)[ =]"),
     ("redis-cli", r"-a[ ]?"),
@@ -593,6 +613,7 @@ def redact(text: str, is_selected: Callable[[str], bool] = bool) -> str:
     text = _without_service_keys(text, long, is_selected)
     text = _masked(text, named_secrets(text), is_selected)
     text = _masked(text, secrets_in_columns(text), is_selected)
+    text = _masked(text, secrets_in_sentences(text), is_selected)
     if _RANDOM.search(long):
         text = _masked(text, _tokens(text), is_selected)
     return text
