@@ -310,9 +310,10 @@ class BuiltinEmbedder:
     def has_word(self, word: str) -> bool:
         """Whether a lower-case word is in the vocabulary, or is a token with an ending.
 
-        Misspelt words are not in it: the tokens are the most common words and parts of words.
+        Misspelt words are not in it: the tokens are the most common words and parts of words. A
+        word of combining marks alone has no tokens.
         """
-        token, *rest = self.tokenize(word)
+        token, *rest = self.tokenize(word) or ["[UNK]"]
         return token != "[UNK]" and (not rest or (len(rest) == 1 and rest[0] in INFLECTIONS))
 
     def length(self, text: str) -> float:

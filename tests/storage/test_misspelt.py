@@ -272,3 +272,9 @@ def test_exchanged_letters_are_corrected_in_inflected_words(
             hits = store.search(typed, 1, mode="keyword")
             found.append([hit["doc_id"] for hit in hits] == [word])
     assert sum(found) >= 0.95 * len(found)
+
+
+@pytest.mark.parametrize("word", ["\u0f77", "\u0df2", "\u0cbf\u0ccb", "\u1dab\u1df7", "\u0301"])
+def test_a_word_of_combining_marks_is_searched(keyword_store: HybridStore, word: str) -> None:
+    put(keyword_store, it="Kubernetes runs it")
+    assert keyword_store.search(word) == []
