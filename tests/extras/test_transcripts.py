@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
+from hybrid_memory.documents.document import Resumption
 from hybrid_memory.documents.roles import ASSISTANT, USER
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
@@ -737,6 +738,66 @@ def test_a_session_that_grew_is_stored_like_one_that_is_new(
     with HybridStore(str(tmp_path / "new.db"), {"provider": "none"}) as new:
         ingest(new, path)
         assert stored(store) == stored(new)
+
+
+EVENTS = st.lists(
+    st.sampled_from(
+        ("user", "user", "assistant", "assistant", "again", "title", "meta", "subagent", "broken")
+    ),
+    min_size=3,
+    max_size=16,
+)
+
+
+def session_of(form: Callable[[str, str], Record], events: list[str]) -> list[bytes]:
+    """The lines of a session in which these events happen, one after the other."""
+    records: list[Record | str] = []
+    said: list[Record] = []
+    for number, event in enumerate(events):
+        if event in ("user", "assistant"):
+            said.append(form(event, f"Message {number:03} about the pump. " * 9))
+            records.append(said[-1])
+        elif event == "again":  # Gemini CLI repeats a message that changed
+            records += said[number % len(said) :][:1] if said else []
+        elif event == "title":
+            records.append({"type": "session_info", "name": f"Talk {number}"})
+        elif event == "broken":
+            records.append("{not json")
+        else:
+            records.append(codex("session_meta", thread_source=event))
+    return lines(*records).splitlines(keepends=True)
+
+
+def resumed(data: bytes, size: int) -> tuple[Any, ...]:
+    """What is stored of a session that was read at this size, and then as it is."""
+    before = Transcript(io.BytesIO(data[:size]), size)
+    found = list(chunks(before, 400, 0))
+    first_date = next((chunk.date for chunk in found if chunk.date), "")
+    place = Resumption.after(
+        (
+            (f"a-{chunk.index}", chunk.start_line, chunk.end_line, chunk.heading, chunk.date)
+            for chunk in reversed(found)
+        ),
+        first_date,
+    )
+    now = Transcript(io.BytesIO(data), len(data))
+    kept = 0
+    if place and now.skip_to(place, before.hashed_size, before.digest):
+        kept = place.number
+    found[kept:] = chunks(now, 400, 0, kept)
+    return found, now.title, now.date, now.digest
+
+
+@settings(deadline=None)
+@given(st.sampled_from([pi, claude, codex_message, cursor, gemini]), EVENTS)
+def test_a_session_that_is_read_on_is_like_one_that_is_read_whole(
+    form: Callable[[str, str], Record], events: list[str]
+) -> None:
+    session = session_of(form, events)
+    data = b"".join(session)
+    whole = resumed(data, 0)
+    for count in range(1, len(session)):
+        assert resumed(data, len(b"".join(session[:count]))) == whole
 
 
 @pytest.mark.parametrize("number", range(12))

@@ -36,7 +36,6 @@ from .redaction import redact
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 BLOCK_SIZE = 1_000_000  # bytes
-GEMINI = b'"gemini"'  # in each message of Gemini CLI's model
 QUIET = 3600.0  # seconds without a change until a session counts as ended
 # A session that is still going on is read again only with this many new bytes or messages.
 NEW_BYTES = 100_000
@@ -103,7 +102,7 @@ class Transcript:
         self.is_known = False
         self.date = ""
         self.title = ""
-        self._is_subagent: bool | None = None  # from the first line of Codex
+        self._is_subagent: bool | None = None  # None before the first message
         self._stream = stream
         self._end = size
         self._left = size
@@ -132,22 +131,18 @@ class Transcript:
         """
         offset = 0  # where the line begins
         breaks = place.line - 1  # that are still above it
-        before = b""  # the end of the previous block
-        is_of_gemini = False
         self._hashed = size
         while size > 0 and (block := self._stream.read(min(BLOCK_SIZE, size))):
             size -= len(block)
             self._hash.update(block)
-            is_of_gemini |= GEMINI in before + block
-            before = block[-len(GEMINI) :]
             if breaks:
                 offset, breaks = _after_breaks(block, breaks, offset)
-        if size or breaks or is_of_gemini or self._hash.digest() != digest:
+        is_changed = size or breaks or self._hash.digest() != digest
+        if is_changed or self._repeats_messages(offset):
             self._hash = hasher()
             self._hashed = 0
             self._stream.seek(0)
             return False
-        self._stream.seek(offset)
         self._left -= offset
         self._hashed -= offset
         self._first_line = place.line
@@ -158,6 +153,15 @@ class Transcript:
         self.is_known = True
         self.spoken = 1  # at least
         return True
+
+    def _repeats_messages(self, offset: int) -> bool:
+        """Whether the message on the line at this place is of Gemini CLI. Goes to that line."""
+        self._stream.seek(offset)
+        line = self._stream.readline(LONGEST_LINE)
+        self._stream.seek(offset)
+        record = json.loads(line) if _is_json(line) else None
+        message = _message(record) if isinstance(record, dict) else None
+        return message is not None and "gemini_id" in message
 
     def __iter__(self) -> Iterator[Message]:
         seen: set[str] = set()  # ids of messages of Gemini CLI
@@ -190,6 +194,8 @@ class Transcript:
                 self._day = _date(record, message) or self._day
                 self.date = self.date or self._day or ""
                 self.spoken += 1
+                if self._is_subagent is None:  # a later record does not change it
+                    self._is_subagent = False
                 yield Message(number, str(role), text, self.title, self._day)
 
     def has_known_form(self) -> bool:
