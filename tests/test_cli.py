@@ -496,9 +496,15 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"requests", "urllib3", "ssl", "socket", "http", "asyncio", "dataclasses", "logging", "hashlib", "subprocess", "numpy",
-             "threading", "signal",
+             "threading", "signal", "shlex", "zlib",
              "hybrid_memory.chunker", "hybrid_memory.sync.ingest", "hybrid_memory.surface.terminal", "hybrid_memory.embedder"}  # fmt: skip
     assert loaded & heavy == set()
+
+
+def test_after_the_imports_the_garbage_collector_runs_again() -> None:
+    code = "import gc, hybrid_memory.cli; print(gc.isenabled())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_a_search_that_prints_for_agents_starts_no_editor_and_loads_nothing_for_it(

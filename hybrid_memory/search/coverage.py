@@ -216,7 +216,7 @@ class _Pieces:
                 self._with_runs.append(piece)
                 runs.append(text)
                 text = analyzer.gram_run().sub(" ", text)
-            self._add(piece, [text] if text.isalnum() else analyzer.TOKEN.findall(text))
+            self._add(piece, [text] if text.isalnum() else analyzer.whole_tokens(text))
         self._runs = "\n".join(runs)
         self._starts = list(accumulate((len(run) + 1 for run in runs), initial=0))
 

@@ -13,7 +13,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config, paths
@@ -442,6 +441,8 @@ def _why_this_path(args: Namespace, path: str) -> str:
     else:
         origin_of_path = f"from {source}"
     message = f"this path is {origin_of_path}"
+    from shlex import quote  # most calls print no path
+
     others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
     if others:
         return f"{message}; other databases: {', '.join(others)}"

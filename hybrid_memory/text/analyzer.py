@@ -33,8 +33,11 @@ _PAIRED = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
-_STEMMED = "\u0370-\u04ff\u0600-\u06ff\u0900-\u097f"  # alphabets of text/stemming.py
-TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
+# First and last letters of the alphabets of text/stemming.py
+_STEMMED = (("\u0370", "\u04ff"), ("\u0600", "\u06ff"), ("\u0900", "\u097f"))
+# Patterns that a search of plain English does not need are compiled when they are first used
+TOKEN = r"(?:[^\W_]|[\ue000-\uf8ff])+"
+_ASCII_TOKEN = r"[A-Za-z0-9]+"
 # TOKEN in a text without underscores: one character set is twice as fast as two
 _WORD = r"[\w\ue000-\uf8ff]+"
 # Separate pieces, as white space does: signs that markdown puts around words
@@ -47,7 +50,7 @@ _ASCII_PIECES = bytes(
 ).ljust(0x100)
 # Punctuation of the sentence, not part of an identifier
 _LEADING, _TRAILING = ("*_':!?", "*_':!?.")
-_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_HYPHENED = r"[^\W\d_]+(?:-[^\W\d_]+)*"
 # `fold` maps no mark to these letters
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 LONGEST_IDENTIFIER = 80  # characters
@@ -57,10 +60,10 @@ LONGEST_NAME = 240  # characters of a path
 _SPACER, _NAME_END = ("\uf8fe", "\uf8ff")
 _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
 _EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
-_NOTOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NOTOKEN = r"(?:[^\w\ue000-\uf8ff]|_)+"
+_CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 HUMP = re.compile("[a-z0-9][A-Z]")
-_CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
+_CAMEL_WORD = r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*"
 
 
 @cache
@@ -87,14 +90,9 @@ def has_gram_run(folded: str) -> bool:
 
 
 @cache
-def _other_alphabets() -> re.Pattern[str]:
-    """The pattern of a letter of a word that `stemming` may change."""
-    return re.compile(f"[{_STEMMED}]")
-
-
-@cache
 def _word_in_other_alphabet() -> re.Pattern[str]:
-    return re.compile(f"[{_STEMMED}\ue000-\uf8ff]+")
+    letters = "".join(f"{first}-{last}" for first, last in _STEMMED)
+    return re.compile(f"[{letters}\ue000-\uf8ff]+")
 
 
 def in_other_alphabet(word: str) -> bool:
@@ -144,11 +142,28 @@ def stemmed(words: str) -> str:
     """Stem folded tokens, separated by single spaces, as the keyword index has them; FTS5 stems the
     Latin ones.
     """
-    if words.isascii() or not _other_alphabets().search(words):
+    if words.isascii() or not _has_other_alphabet(words):
         return words
     from . import stemming
 
     return " ".join(map(stemming.stemmed, words.split(" ")))
+
+
+def _has_other_alphabet(folded: str) -> bool:
+    """Whether a folded text has a letter of a word that `stemming` may change."""
+    return any(first <= c <= last for c in set(folded) for first, last in _STEMMED)
+
+
+def has_token(folded: str) -> bool:
+    """Whether a folded text has a letter or a digit."""
+    return any(c.isalnum() or "\ue000" <= c <= "\uf8ff" for c in folded)
+
+
+def whole_tokens(folded: str) -> list[str]:
+    """The tokens of folded text, without cutting runs into grams."""
+    if folded.isascii():
+        return folded.encode().translate(_ASCII_WORDS).decode().split()
+    return re.findall(TOKEN, folded)
 
 
 def _searchable(folded: str) -> str:
@@ -228,12 +243,12 @@ def _symbolic(piece: str) -> str:
     if (
         piece.isalnum()
         or len(piece) > LONGEST_IDENTIFIER
-        or _HYPHENED.fullmatch(piece)
-        or not TOKEN.search(piece)
+        or re.fullmatch(_HYPHENED, piece)
+        or not has_token(piece)
     ):
         return ""
     token = piece.translate(_SYMBOLS)
-    return token if token != piece and TOKEN.fullmatch(token) else ""
+    return token if token != piece and re.fullmatch(TOKEN, token) else ""
 
 
 def camel_words(text: str) -> str:
@@ -241,7 +256,9 @@ def camel_words(text: str) -> str:
 
     'call getUserName()' -> 'get User Name'
     """
-    return " ".join(part for word in _CAMEL_WORD.findall(text) for part in _CAMEL.findall(word))
+    return " ".join(
+        part for word in re.findall(_CAMEL_WORD, text) for part in re.findall(_CAMEL, word)
+    )
 
 
 class _Cache(dict[str, str]):
@@ -261,7 +278,7 @@ class _Cache(dict[str, str]):
 
 def _ascii_sign(character: str) -> str:
     """A space for a separator, U+0001 for another sign, and a letter itself."""
-    if TOKEN.match(character):
+    if has_token(character):
         return character
     return " " if character.isspace() or character in _SEPARATORS else "\x01"
 
@@ -280,9 +297,12 @@ def name(path: str) -> str:
     'notes/Getting-started.md' -> 'notesGettingstartedmd'
     """
     folded = fold(path).strip(" \t\n\"'`")
-    if len(folded) > LONGEST_NAME or not TOKEN.search(folded):
+    if len(folded) > LONGEST_NAME or not has_token(folded):
         return ""
-    return _NOTOKEN.sub(_SPACER, folded.translate(_NAME)) + _NAME_END
+    token = folded.translate(_NAME)
+    if not (folded.isascii() and folded.isprintable()):
+        token = re.sub(_NOTOKEN, _SPACER, token)
+    return token + _NAME_END
 
 
 def names(*paths: str) -> list[str]:
@@ -306,9 +326,9 @@ def stem(path: str) -> str:
 def tokens(folded: str) -> list[Token]:
     """The tokens of folded text, in the order in which FTS5 counts them."""
     if folded.isascii():
-        return [Token(*match.span(), match[0], WORD) for match in TOKEN.finditer(folded)]
+        return [Token(*match.span(), match[0], WORD) for match in re.finditer(_ASCII_TOKEN, folded)]
     found = []
-    for match in TOKEN.finditer(folded):
+    for match in re.finditer(TOKEN, folded):
         position = match.start()
         for run in gram_run().finditer(folded, *match.span()):
             if run.start() > position:

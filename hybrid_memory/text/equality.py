@@ -150,7 +150,7 @@ def _split(tokens: tuple[str, ...], common: frozenset[str], *, may_split: bool) 
     if word.isdecimal() and rest and all(map(str.isdecimal, rest)):
         yield Form(tokens, (f"v{word}", *rest))
         return
-    mixed = re.fullmatch(_LETTERS_AND_DIGITS, word)
+    mixed = None if word.isalpha() else re.fullmatch(_LETTERS_AND_DIGITS, word)
     if mixed:
         first, second = mixed[1] or mixed[3], mixed[2] or mixed[4]
         if first == "v" and rest:

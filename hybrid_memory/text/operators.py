@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple, Protocol, TypedDict
 
-from .analyzer import TOKEN
+from .analyzer import TOKEN, has_token
 from .characters import QUOTES, fold
 from .dates import first_day
 
@@ -161,7 +161,7 @@ def _why_no_filter(piece: Piece, plain: str, memory: Memory) -> str | None:
         reason = memory.unmet(piece.fields)
         if reason is not None:
             return reason or f"no document matches {piece.written!r}"
-    if TOKEN.search(plain) and memory.is_written(piece.written, beside=plain):
+    if has_token(plain) and memory.is_written(piece.written, beside=plain):
         return f"a passage contains {piece.written!r} and the other words"
     return None
 
@@ -174,9 +174,9 @@ def _at_the_edges(
     """
     left_out = [piece for piece in pieces if _is_word_left_out(piece)]
     rest = _blanked(text, [*operators, *left_out])
-    if not any(TOKEN.search(word) for word in PLAIN_WORD.findall(rest)):
+    if not any(map(has_token, PLAIN_WORD.findall(rest))):
         return []
-    places = [match.start() for match in TOKEN.finditer(rest)]
+    places = [match.start() for match in re.finditer(TOKEN, rest)]
     return [piece for piece in left_out if piece.end <= places[0] or piece.start > places[-1]]
 
 
@@ -199,7 +199,7 @@ def _pieces(text: str, today: date | None, memory: Memory) -> list[Piece]:
             else:
                 left_out = match[0].removeprefix("-")
         is_address = "." in name and not fields  # example.com:8080
-        if (name and not is_address) or TOKEN.search(fold(left_out)):
+        if (name and not is_address) or has_token(fold(left_out)):
             pieces.append(Piece(*match.span(), match[0], name, fields, left_out))
     return pieces
 

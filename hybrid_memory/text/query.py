@@ -17,7 +17,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import analyzer
-from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
+from .analyzer import (
+    HUMP,
+    SHORT,
+    STOP_WORDS,
+    TAIL,
+    gram_run,
+    has_token,
+    symbolic,
+    tokens,
+    whole_tokens,
+)
 from .characters import QUOTES, fold, is_folded_mark, storable
 from .dates import periods
 from .equality import Form, other_forms
@@ -42,7 +52,8 @@ NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 NO_OPERATORS: "Operators" = {"filters": [], "without": [], "words": {}}
 
 # The ending of "Gendolf's", at the end of a word or before punctuation
-_POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
+_APOSTROPHES = "'’ʼ"
+_POSSESSIVE = rf"(?i)(?<=[\w+#])[{_APOSTROPHES}]s(?=\W*\Z)"
 _AROUND_A_WORD = ".,;:!?\"'()[]“”„«»‘’"
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
@@ -233,7 +244,7 @@ class Query:
         """
         pieces = [text for text, is_quoted in _quoted_pieces(self._folded) if not is_quoted]
         words = [_without_signs_of_sentence(piece).lower() for piece in pieces]
-        return [word for word in words if TOKEN.search(word) and _is_signed(word)]
+        return [word for word in words if has_token(word) and _is_signed(word)]
 
     @property
     def words(self) -> list[Term]:
@@ -504,7 +515,7 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
             if token.kind != TAIL:
                 singles[Term((token.text,), token.kind == SHORT)] = None
         if is_quoted or any(_is_content_word(token.text) for token in piece_tokens):
-            parts = piece_tokens if is_quoted else TOKEN.findall(piece)
+            parts = piece_tokens if is_quoted else whole_tokens(piece)
             if len(parts) > 1:
                 compounds[phrase(piece)] = None
             for identifier in symbolic(piece):
@@ -543,8 +554,10 @@ def _is_signed(word: str) -> bool:
 
 def _without_possessive(word: str) -> str:
     """ "Gendolf's" -> "Gendolf"; a word made of stop words stays, such as "what's"."""
-    owner = _POSSESSIVE.sub("", word)
-    return owner if any(map(_is_content_word, TOKEN.findall(owner))) else word
+    if not any(sign in word for sign in _APOSTROPHES):
+        return word
+    owner = re.sub(_POSSESSIVE, "", word)
+    return owner if any(map(_is_content_word, whole_tokens(owner))) else word
 
 
 def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
@@ -575,6 +588,6 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
         if not word.isascii():
             parts = list(filter(None, gram_run().split(word)))
         for part in parts:
-            is_word = bool(TOKEN.search(part)) and not gram_run().match(part)
+            is_word = has_token(part) and not gram_run().match(part)
             pieces.append((part, is_word))
     return pieces

@@ -167,6 +167,24 @@ def test_a_gram_run_is_seen_without_its_pattern(text: str) -> None:
     assert has_gram_run(folded) == (gram_run().search(folded) is not None)
 
 
+@given(st.text())
+def test_tokens_are_seen_without_their_pattern(text: str) -> None:
+    folded = fold(text)
+    assert analyzer.has_token(folded) == (re.search(analyzer.TOKEN, folded) is not None)
+    assert analyzer.whole_tokens(folded) == re.findall(analyzer.TOKEN, folded)
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_tokens_of_ascii_need_a_simpler_pattern(text: str) -> None:
+    found = [text[start:end] for start, end, *_ in analyzer.tokens(text)]
+    assert found == re.findall(analyzer.TOKEN, text)
+
+
+@given(st.text(st.characters(max_codepoint=0x5FF), max_size=20))
+def test_a_name_is_one_token_of_letters(text: str) -> None:
+    assert re.fullmatch(rf"({analyzer.TOKEN})?", analyzer.name(text))
+
+
 @pytest.mark.parametrize(
     "text", ["東京", "ひらがな", "한국어", "ภาษาไทย", "ไ", "မြန်မာ", "ខ្មែរ", "ລາວ", "𠀀", "豈", "〆"]
 )

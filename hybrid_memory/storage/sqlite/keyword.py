@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 from ...text.query import Query, Term
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems
@@ -126,6 +125,8 @@ _LIKE_SYNTAX = r"[\\%_]"
 
 def checksum(terms: "Terms") -> int:
     """The value of `chunks.indexed` for these terms."""
+    from zlib import crc32  # a search does not need it
+
     return crc32("\0".join(terms).encode())
 
 
