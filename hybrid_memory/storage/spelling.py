@@ -27,8 +27,9 @@ ENDINGS = ("", "s", "es", "e", "y", "ed", "ing", "er", "ers", "ion", "ions", "at
 LONGEST_ENDING = 5
 
 
-Vocabulary = Callable[[str, str], str]
-Choice = Callable[[str, str, Vocabulary], list[str]]  # (word, stem, vocabulary) -> terms
+Vocabulary = Callable[[str, str], str]  # the terms in a range, each between line breaks
+Counts = Callable[[Sequence[str]], Mapping[str, int]]  # terms -> the numbers of their chunks
+Choice = Callable[[str, str, Vocabulary, Counts], list[str]]  # (word, stem, ...) -> terms
 
 
 def range_of_terms(word: str) -> tuple[str, str]:
@@ -39,44 +40,44 @@ def range_of_terms(word: str) -> tuple[str, str]:
     return chr(block), chr(block + 0x100)
 
 
-def similar_terms(word: str, stem: str, vocabulary: Vocabulary, *, is_new: bool) -> list[str]:
+def similar_terms(
+    word: str, stem: str, vocabulary: Vocabulary, counts: Counts, *, is_new: bool
+) -> list[str]:
     """The terms to search in place of a word that finds nothing, the likeliest first.
 
     Terms that begin with the word come first. If there are none and the word `is_new` to the index,
     terms with the same first letter that differ in one letter, or in two if the word is long. Next,
     terms that contain the word; last, terms that differ in the first letter, too. A word in a
     dictionary is not misspelled, and is searched inside other words only if it is long.
-    `vocabulary` returns the terms in a range: each on a line with the number of its chunks, with a
-    line break before and after.
     """
     if len(word) < LEAST:
         return []
     of_letter = vocabulary(word[0], chr(ord(word[0]) + 1))
-    beginning = dict(_terms_with(f"\n{word}", of_letter))
+    beginning = _terms_with(f"\n{word}", of_letter)
     if not beginning and len(stem) >= LEAST:
-        beginning = dict(_terms_with(f"\n{stem}", of_letter))
+        beginning = _terms_with(f"\n{stem}", of_letter)
     if beginning:
-        return _commonest(beginning)
+        return _commonest(counts(beginning))
     is_known = _is_in_a_dictionary(word)
     may_be_misspelt = is_new and len(word) >= LEAST_MISSPELT and word.isalpha() and not is_known
-    alike = _closest(word, stem, of_letter, _allowed_errors(word)) if may_be_misspelt else []
+    most = _allowed_errors(word)
+    alike = _closest(word, stem, of_letter, counts, most) if may_be_misspelt else []
     if alike:
         return alike
     if is_known and len(word) < LEAST_INSIDE:
         return []  # "river" is in "driver" by chance
     whole = vocabulary(*range_of_terms(word))
-    containing = dict(_terms_with(word, whole))
+    containing = _terms_with(word, whole)
     for root in _roots(word):
-        containing |= dict(_terms_with(f"{root} ", whole))
+        containing += _terms_with(f"{root}\n", whole)
     if containing:
-        return _commonest(containing)
-    return _closest(word, stem, whole, _allowed_errors(word)) if may_be_misspelt else []
+        return _commonest(counts(containing))
+    return _closest(word, stem, whole, counts, most) if may_be_misspelt else []
 
 
-def close_spellings(word: str, stem: str, vocabulary: Vocabulary) -> list[str]:
+def close_spellings(word: str, stem: str, vocabulary: Vocabulary, counts: Counts) -> list[str]:
     """Corrections of a word that no chunk has, in a query with other words that chunks have: terms
     with the same first letter that differ in one letter, or in two if the word is long.
-    `vocabulary` is as for `similar_terms`.
 
     Most words that are missing from the notes are spelled correctly, so words in a dictionary have
     no corrections.
@@ -84,7 +85,7 @@ def close_spellings(word: str, stem: str, vocabulary: Vocabulary) -> list[str]:
     if len(word) < LEAST_BESIDE or _is_in_a_dictionary(word):
         return []
     of_letter = vocabulary(word[0], chr(ord(word[0]) + 1))
-    return _closest(word, stem, of_letter, 2 if len(word) >= LONG_BESIDE else 1)
+    return _closest(word, stem, of_letter, counts, 2 if len(word) >= LONG_BESIDE else 1)
 
 
 @lru_cache(MANY_WORDS)
@@ -190,25 +191,25 @@ def _stems_of_swapped(word: str) -> frozenset[str]:
     return frozenset(stems(swapped).values())
 
 
-def _closest(word: str, stem: str, vocabulary: str, most: int) -> list[str]:
+def _closest(word: str, stem: str, vocabulary: str, counts: Counts, most: int) -> list[str]:
     """The terms with the fewest differences from a word; of equal ones, the most frequent first.
 
     Two errors leave at least one of three pieces unchanged. So only terms that share a piece, at
     nearly the same place, are compared.
     """
-    candidates: dict[str, int] = {}
+    candidates: set[str] = set()
     for start, end in _pieces(word, most):
         piece = word[start:end]
-        for term, count in _terms_with(piece, vocabulary):
+        for term in _terms_with(piece, vocabulary):
             is_near = -most <= term.find(piece) - start <= most
             if is_near and -most <= len(word) - len(term) <= most + LONGEST_ENDING:
-                candidates[term] = count
+                candidates.add(term)
     swapped = _stems_of_swapped(word)
     for swapped_stem in swapped:
-        candidates.update(_terms_with(f"\n{swapped_stem} ", vocabulary))
-    ranks = {}
+        candidates.update(_terms_with(f"\n{swapped_stem}\n", vocabulary))
+    all_errors = {}
     own_letters = dict.fromkeys(map(ord, word + stem))
-    for term, count in candidates.items():
+    for term in candidates:
         if len(term.translate(own_letters)) > most:  # too many of its letters are in neither
             continue
         errors = 1
@@ -217,22 +218,23 @@ def _closest(word: str, stem: str, vocabulary: str, most: int) -> list[str]:
                 differences(word, term, ENDINGS, most), differences(stem, term, ("",), most)
             )
         if errors <= most and len(term) >= LEAST:
-            ranks[term] = (errors, -count, term)
-    best = sorted(ranks, key=ranks.__getitem__)[:CORRECTIONS]
-    return [term for term in best if ranks[term][0] == ranks[best[0]][0]]
+            all_errors[term] = errors
+    fewest = min(all_errors.values(), default=0)
+    return _commonest(counts([term for term in all_errors if all_errors[term] == fewest]))[
+        :CORRECTIONS
+    ]
 
 
-def _terms_with(piece: str, vocabulary: str) -> list[tuple[str, int]]:
-    """The terms of a vocabulary that contain a text, with the numbers of their chunks."""
-    lines = []
+def _terms_with(piece: str, vocabulary: str) -> list[str]:
+    """The terms of a vocabulary that contain a text, or begin or end with it if it has a line break."""
+    terms = []
     at = vocabulary.find(piece)
     while at >= 0:
         start = vocabulary.rfind("\n", 0, at + 1) + 1
         end = vocabulary.find("\n", start)
-        term, _, count = vocabulary[start:end].partition(" ")
-        lines.append((term, int(count)))
+        terms.append(vocabulary[start:end])
         at = vocabulary.find(piece, end)
-    return lines
+    return terms
 
 
 def differences(word: str, term: str, endings: Iterable[str], most: int) -> int:

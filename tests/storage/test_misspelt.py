@@ -197,10 +197,16 @@ def test_differences(word: str, term: str, endings: tuple[str, ...], count: int)
 
 def test_the_commonest_terms_and_the_fewest_differences_count() -> None:
     terms = {"concert": 3, "concern": 9, "convert": 5, "control": 7, "conceal": 1}
-    vocabulary = "\n" + "".join(f"{term} {count}\n" for term, count in terms.items())
+    vocabulary = "\n" + "".join(f"{term}\n" for term in terms)
 
     def meant(word: str) -> list[str]:
-        return similar_terms(word, stems([word])[word], lambda *_: vocabulary, is_new=True)
+        return similar_terms(
+            word,
+            stems([word])[word],
+            lambda *_: vocabulary,
+            lambda found: {term: terms[term] for term in found},
+            is_new=True,
+        )
 
     assert meant("conce") == ["concern", "concert", "conceal"]
     assert meant("cnocert") == ["concert"]

@@ -45,7 +45,7 @@ LEFT = 3
 TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
 IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
 ALIKE = """
-select term || ' ' || frequency from terms
+select term, frequency from terms
 where  space = %(space)s and term >= %(first)s and term < %(end)s
 and    frequency > 0 and length(term) <= %(longest)s
 and    term like any (%(parts)s::text[]) and term !~ %(symbols)s
@@ -166,13 +166,14 @@ class Phrases:
             "longest": LONGEST_TERM,
             "symbols": SYMBOLS,
         }
+        counts: dict[str, int] = {}
 
         def vocabulary(first: str, end: str) -> str:
-            rows = self._conn.all(ALIKE, parameters | {"first": first, "end": end})
-            lines = "\n".join(line for (line,) in rows)
-            return f"\n{lines}\n"
+            terms = dict(self._conn.all(ALIKE, parameters | {"first": first, "end": end}))
+            counts.update(terms)
+            return "\n" + "".join(f"{term}\n" for term in terms)
 
-        terms = choice(word, stem, vocabulary)
+        terms = choice(word, stem, vocabulary, lambda terms: {term: counts[term] for term in terms})
         return list(dict.fromkeys(map(self._word_for, terms)))
 
     def _word_for(self, term: str) -> str:

@@ -91,12 +91,14 @@ create virtual table if not exists temp.occurrences using fts5vocab (main, chunk
 """
 HAS_VOCABULARY = "select 1 from temp.sqlite_schema where name = 'occurrences'"
 VOCABULARY = f"""
-select group_concat(term || ' ' || doc, char(10)) from temp.vocabulary
+select group_concat(term, char(10)) from temp.vocabulary
 where  term >= ? and term < ? and {word_list.LISTED}
 """
-LISTED_VOCABULARY = """
-select group_concat(term || ' ' || chunks, char(10)) from terms where term >= ? and term < ?
+COUNTS = """
+select value, doc from json_each(?) cross join temp.vocabulary on term = value
 """
+LISTED_VOCABULARY = "select group_concat(term, char(10)) from terms where term >= ? and term < ?"
+LISTED_COUNTS = "select value, chunks from json_each(?) cross join terms on term = value"
 STATE = "select block from chunks_fts_data where id = 10"  # FTS5 changes it with each write
 OCCURRENCE = "select doc from temp.occurrences where term = ? limit 1"
 
@@ -389,11 +391,11 @@ class Vocabulary:
         terms.
         """
         stem = stems([word]).get(word, word)
-        terms = choice(word, stem, self._text)
+        terms = choice(word, stem, self._text, self._counts)
         return list(dict.fromkeys(map(self._word_for, terms)))
 
     def _text(self, *span: str) -> str:
-        """The terms in a range, each on a line with the number of its chunks."""
+        """The terms in a range, each between line breaks."""
         if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
             _make_vocabulary(self._conn)
         (state,) = self._conn.execute(STATE).fetchone()
@@ -401,11 +403,19 @@ class Vocabulary:
             self._state = state
             self._texts = {}
         if span not in self._texts:
-            is_listed = self._is_own and word_list.is_complete(self._conn)
-            statement = LISTED_VOCABULARY if is_listed else VOCABULARY
+            statement = LISTED_VOCABULARY if self._is_listed else VOCABULARY
             (text,) = self._conn.execute(statement, span).fetchone()
             self._texts[span] = f"\n{text or ''}\n"
         return self._texts[span]
+
+    def _counts(self, terms: Sequence[str]) -> dict[str, int]:
+        """The numbers of chunks of terms from `_text`."""
+        statement = LISTED_COUNTS if self._is_listed else COUNTS
+        return dict(self._conn.execute(statement, (json.dumps(terms),)))
+
+    @property
+    def _is_listed(self) -> bool:
+        return self._is_own and word_list.is_complete(self._conn)
 
     def _word_for(self, term: str) -> str:
         """A word of a chunk for a term, which is a stem: 'kubernet' -> 'kubernetes'."""
