@@ -428,7 +428,9 @@ def _embedded(
     chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing
 ) -> dict[str, Any]:
     """The columns of a chunk's embedding; {} if it has none yet."""
-    vector, truncated = vectors.get(chunk["content_hash"], (b"", False))
+    if chunk["content_hash"] not in vectors:
+        return {}
+    vector, truncated = vectors[chunk["content_hash"]]
     data = placing.normalized(chunk["chunk_id"], vector)
     if data is None:
         return {}
