@@ -134,10 +134,12 @@ def is_bare(text: str) -> bool:
 
     '## Tags\\n\\nTags: #item [[Shields]]' -> True
     """
-    if len(text) > LONGEST_BARE or _begins_with_words(text) or not re.search(_LINK_OR_TAG, text):
+    if len(text) > LONGEST_BARE or _begins_with_words(text):
         return False
-    words = re.sub(_HEADING, "", re.sub(_LINK_OR_TAG, "", text))
-    return not re.sub(_LABEL_OR_BULLET, "", words).strip()
+    words = re.sub(_LINK_OR_TAG, "", text)
+    if words == text or any(map(_is_words, words.split("\n"))):
+        return False
+    return not re.sub(_LABEL_OR_BULLET, "", re.sub(_HEADING, "", words)).strip()
 
 
 def _begins_with_words(text: str) -> bool:
@@ -147,9 +149,14 @@ def _begins_with_words(text: str) -> bool:
     for line in text.split("\n"):
         if "[" in line:
             return False
-        if line.lstrip(_SIGNS)[:1].isalnum() and not ("#" in line or ":" in line):
+        if _is_words(line):
             return True
     return "#" not in text and "http" not in text
+
+
+def _is_words(line: str) -> bool:
+    """Whether a line without links has words, and is no heading, tag or label."""
+    return line.lstrip(_SIGNS)[:1].isalnum() and not ("#" in line or ":" in line)
 
 
 @cache
