@@ -116,8 +116,9 @@ def _find_links(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _is_relative(target: str) -> bool:
-    is_path = path_of(target, "markdown") != "" and not ELSEWHERE.match(target)
-    return is_path and not _is_placeholder(target)
+    if ELSEWHERE.match(target) or _is_placeholder(target):
+        return False
+    return path_of(target, "markdown") != ""
 
 
 def _is_placeholder(target: str) -> bool:
