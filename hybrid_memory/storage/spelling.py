@@ -37,7 +37,7 @@ def range_of_terms(word: str) -> tuple[str, str]:
     if word.isascii():
         return "0", "{"
     block = ord(word[0]) & ~0xFF
-    return chr(block), chr(block + 0x100)
+    return chr(block or 1), chr(block + 0x100)  # PostgreSQL has no texts with a NUL
 
 
 def similar_terms(

@@ -88,7 +88,7 @@ def test_heading_path_counts_and_is_not_in_the_text(keyword_store: HybridStore) 
 @pytest.mark.parametrize(
     "query",
     ["", "   ", "!?.", '"', "b AND", "NEAR(", "col:x", "-x", "*", "^", "or", "pl", "(((", "z OR OR b", "\0", "x\0y", "\ud800", "'; drop table chunks; --",
-     "\u202e\u200f", "{heading}: y", "x" * 100_000, "wörd " * 20_000, "😀", "_", "%"],
+     "\u202e\u200f", "{heading}: y", "x" * 100_000, "wörd " * 20_000, "😀", "_", "%", "qqсервер"],
 )  # fmt: skip
 def test_no_query_raises(keyword_store: HybridStore, query: str) -> None:
     put(keyword_store, n="plain text", m="ok")
