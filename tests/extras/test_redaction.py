@@ -289,7 +289,7 @@ def test_no_name_takes_quadratic_time() -> None:
         "key",
     ]
     assert slow(lambda text: list(named_secrets.named_secrets(text)), heads) == []
-    heads = ["password ", "password is ", "user a, password ", "A1!a as its password ", "пароль "]
+    heads = ["user a, password is ", "A1!a as its password "]
     assert slow(lambda text: list(sentences.secrets_in_sentences(text)), heads) == []
 
 

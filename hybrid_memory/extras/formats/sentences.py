@@ -25,6 +25,7 @@ from .named_secrets import (
 
 ENOUGH = 3  # points
 FEWEST = 6  # characters of a password
+FEWEST_OF_CODE = 4
 FEWEST_OF_TOKEN = 12
 LONGEST = 60  # characters of a secret
 LONGEST_PART = 6  # characters of a name that may be a part of another word
@@ -162,13 +163,14 @@ def _connected(
         return
     words = (*_WORD.finditer(text, first, name.start()), *_WORD.finditer(text, name.end(), last))
     for word in words:
+        if word.end() - word.start() < FEWEST_OF_CODE or not DIGIT.search(word[0]):
+            continue
         shown = word[0].rstrip(".,:?…")
         start, end = word.start(), word.start() + len(shown)
         is_rest = text.startswith(MASK, end) or text.endswith(MASK, 0, start)
-        following = text[end : end + len("...")]
-        if is_rest or is_harmless(shown, False, following):
+        if is_rest or not _is_secret(text, lowered, name, start, end):
             continue
-        if not _is_secret(text, lowered, name, start, end):
+        if is_harmless(shown, False, text[end : end + len("...")]):
             continue
         yield start, end
         if start >= name.end():
@@ -178,7 +180,7 @@ def _connected(
 def _is_secret(text: str, lowered: str, name: re.Match[str], start: int, end: int) -> bool:
     """Whether this word of the sentence is a secret of that name."""
     word = text[start:end]
-    if not DIGIT.search(word) or len(word) > LONGEST or text[end : end + 1] == "(":
+    if len(word) > LONGEST or text.startswith("(", end):
         return False
     is_after = start >= name.end()
     between = lowered[name.end() : start]
