@@ -322,6 +322,9 @@ SENTENCES = [
     "requirepass ⟦r3dis-Tulip⟧",
     "snmp-server community ⟦n0tPubl1c⟧ RO",
     'smtp.login("mailer@example.org", "⟦sm7p-Feather⟧")',
+    '$db = new mysqli("localhost", "app", "⟦mysq1i-Fog⟧", "shop");',
+    'DriverManager.getConnection(url, "sa", "⟦h2-Db-Pw9⟧")',
+    'psk="⟦my home wifi 42⟧"',
     "recovery codes: ⟦8f2k-19dm 77xq-p02c lm3v-66ta⟧",
     "Backup codes:\n- ⟦4821-9931\n- 7710-2284\n- 9035-1162⟧",
 ]

@@ -451,11 +451,19 @@ RULES = [
         + r"""(?P<secret>[^"'\n]{2,200})["']\s?\)""",
     ),
     Rule(
+        "password for a database in a call",
+        ("mysqli", "getconnection(", "pdo("),
+        r"(?:mysqli(?:_connect)?|getConnection|PDO)\(\s?"
+        r"""(?:(?:[^()"',\n]{1,60}|["'][^"'\n]{0,100}["']),\s{0,3}){2}["']"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^"'\n]{2,200})["']""",
+    ),
+    Rule(
         "key of a wireless network",
         ("psk=",),
-        r"""\bpsk=(?:["']|(?=\S{0,63}[0-9]))"""
-        + NOT_PLACEHOLDER
-        + r"""(?P<secret>[^\s"']{8,64})""",
+        r"\bpsk="
+        + rf"""(?:["']{NOT_PLACEHOLDER}(?P<quoted>)|(?=\S{{0,63}}[0-9]){NOT_PLACEHOLDER})"""
+        + r"""(?P<secret>(?(quoted)[^"'\n]|[^\s"']){8,64})""",
     ),
     Rule(
         "words of a seed",
