@@ -140,6 +140,14 @@ def test_several_on_a_line(text: str, expected: str) -> None:
     assert redact(text) == expected
 
 
+def test_a_secret_far_from_its_name_is_masked_as_a_whole_or_not_at_all() -> None:
+    for distance in range(40, 95):
+        far = "o" * distance
+        for row in (f"the password {far} ⟦Ink!yPaws9x⟧ ends", f"so ⟦Ink!yPaws9x⟧, {far} password"):
+            text = re.sub("[⟦⟧]", "", row)
+            assert redact(text) in (re.sub("⟦.*⟧", MASK, row), text)
+
+
 def test_long_secrets_are_masked_to_their_end() -> None:
     for start in (
         "password: ",

@@ -28,8 +28,8 @@ FEWEST = 6  # characters of a password
 FEWEST_OF_CODE = 4
 FEWEST_OF_TOKEN = 12
 LONGEST = 60  # characters of a secret
-LONGEST_PART = 6  # characters of a name that may be a part of another word
-FAR = 80  # characters between a name and a secret
+LONGEST_WHOLE = 6  # characters of a name in ASCII that cannot be a part of another word
+FAR = 80  # characters between a name and the beginning of a secret
 
 # Before a user's name: `user ann, password …`
 _LOGINS = (
@@ -138,7 +138,7 @@ def _lines(lowered: str, foreign: Iterable[str]) -> list[tuple[int, int]]:
 def _names(foreign: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     forms = {"password": "", "token": ""}
     for group, word in foreign:
-        whole = r"\b" if len(word) <= LONGEST_PART and word.isascii() else ""
+        whole = r"\b" if len(word) <= LONGEST_WHOLE and word.isascii() else ""
         forms[group] += rf"| {whole}{re.escape(word)}[^\W\d_]{{0,4}}"
     parts = {"LOCKS": _LOCKS, "PASSWORDS": forms["password"], "TOKENS": forms["token"]}
     return re.compile(re.sub("[A-Z]{5,}", lambda part: parts[part[0]], _NAMES), re.VERBOSE)
@@ -148,7 +148,9 @@ def _connected(
     text: str, lowered: str, name: re.Match[str], line_start: int, line_end: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the secrets of this name: those before it in its sentence, and the first after it."""
-    first = max(name.start() - FAR, line_start)
+    first = line_start
+    if name.start() - FAR > line_start:
+        first = lowered.find(" ", name.start() - FAR, name.start()) + 1 or name.start()
     last = min(name.end() + FAR, line_end)
     for end_before in _END.finditer(text, first, name.start()):
         first = end_before.end()
@@ -161,8 +163,13 @@ def _connected(
     is_product = text.endswith("1", 0, name.start())  # 1Password
     if is_product or not DIGIT.search(lowered, first, last):
         return
-    words = (*_WORD.finditer(text, first, name.start()), *_WORD.finditer(text, name.end(), last))
+    end_of_last = min(last + LONGEST, line_end)
+    words = chain(
+        _WORD.finditer(text, first, name.start()), _WORD.finditer(text, name.end(), end_of_last)
+    )
     for word in words:
+        if word.start() >= last:
+            return
         if word.end() - word.start() < FEWEST_OF_CODE or not DIGIT.search(word[0]):
             continue
         shown = word[0].rstrip(".,:?…")
