@@ -501,6 +501,18 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(
     assert loaded & heavy == set()
 
 
+def test_a_search_that_finds_nothing_does_not_count_documents(
+    environ: dict[str, str], run: Run
+) -> None:
+    run("store", "--doc-id", "x", "--text", "gpu")
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'zqxvk', '--mode', 'keyword']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert "nothing found" in done.stderr
+    assert "hybrid_memory.storage.sqlite.catalog" not in done.stdout.split()
+
+
 def test_after_the_imports_the_garbage_collector_runs_again() -> None:
     code = "import gc, hybrid_memory.cli; print(gc.isenabled())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -41,7 +41,8 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
         return None
     if plan.query.is_blank:
         return EMPTY_QUERY
-    if not storage.catalog.counts()["doc_count"]:
+    # Counting documents takes as long as the search: only if there are no chunks
+    if not storage.keyword().size() and not storage.catalog.counts()["doc_count"]:
         return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
     least = plan.request.min_score
     if least:

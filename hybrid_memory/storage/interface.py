@@ -325,6 +325,9 @@ class Selected(Protocol):
 class KeywordIndex(Protocol):
     """The keyword leg, for one state of the store."""
 
+    def size(self) -> int:
+        """The number of chunks in the index."""
+
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
         """The best chunks. Raises QueryError for an invalid expression."""
 
