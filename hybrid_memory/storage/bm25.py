@@ -1,7 +1,7 @@
 """BM25 as in FTS5, with our column weights, and stems by FTS5's porter tokenizer."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 
 from ..text.analyzer import in_other_alphabet, stemmed
@@ -57,29 +57,42 @@ create virtual table stems using fts5vocab(words, instance);
 """
 
 
+STEMS_KEPT = 10_000  # some 150 bytes each
+
+# The words that FTS5 was asked for, with their stems: the same words occur in many searches
+_stems: dict[str, str] = {}
+
+
 def stems(words: Iterable[str]) -> dict[str, str]:
     """Folded token -> stem, as 'servers' -> 'server'. Words that are not tokens to FTS5 are
     missing.
 
     FTS5 is asked only for words that its stemmer may change.
     """
-    found: dict[str, str] = {}
-    of_fts5: list[str] = []
+    found: dict[str, str | None] = {}
     for word in words:
-        if in_other_alphabet(word):
-            found[word] = stemmed(word).lower()
-        else:
-            of_fts5.append(word)
-    if not of_fts5:
-        return found
+        found[word] = stemmed(word).lower() if in_other_alphabet(word) else _stems.get(word)
+    new = [word for word, stem in found.items() if stem is None]
+    if new:
+        asked = _stems_of_fts5(new)
+        if len(_stems) > STEMS_KEPT:
+            _stems.clear()
+        _stems.update(asked)
+        found |= asked
+    return {word: stem for word, stem in found.items() if stem}
+
+
+def _stems_of_fts5(words: Sequence[str]) -> dict[str, str]:
+    """The stem of each word; "" for one that is not a token."""
     conn = sqlite3.connect(":memory:")
     try:
         conn.executescript(WORDS_AND_STEMS)
         conn.executemany(
-            "insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, of_fts5))
+            "insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, words))
         )
-        return found | {
-            of_fts5[number]: stem for number, stem in conn.execute("select doc, term from stems")
+        found = {
+            words[number]: stem for number, stem in conn.execute("select doc, term from stems")
         }
+        return dict.fromkeys(words, "") | found
     finally:
         conn.close()

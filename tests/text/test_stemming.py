@@ -1,18 +1,13 @@
-import sqlite3
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer import stemmer
 
-from hybrid_memory.storage.bm25 import WORDS_AND_STEMS, stems
+from hybrid_memory.storage import bm25
+from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.text import stemming
-from hybrid_memory.text.analyzer import indexed, searchable, stemmed
+from hybrid_memory.text.analyzer import indexed, stemmed
 from hybrid_memory.text.characters import fold
-from hybrid_memory.text.highlight import Highlighter
-from hybrid_memory.text.query import Query
 
 RUSSIAN = "в ив ла ила на ена ть ить ешь ишь нно ее ий ый ой ем ом его ому ая ую нн вш ющ щ ами иями ов ей и ы ь й я ю ость ейш ейше ся сь ё".split()
 HINDI = "ा ि ी ु े ो ें ों ाओं ियाँ ता ती ना ने कर अकर ाएगा ेंगे ँ ं ् क त न र ए आ ई".split()
@@ -103,55 +98,10 @@ def test_a_stem_is_the_beginning_of_its_word_or_in_arabic_a_part_of_it(text: str
         assert stemmed(word) and stemmed(word) in word
 
 
-def test_few_stems_are_kept_however_many_words_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stemming, "WORDS_KEPT", 10)
-    kept = stemming._Stems()
-    assert [kept[f"{'а' * (n % 25)}домами"] for n in range(50)] == [
-        f"{'а' * (n % 25)}дом" for n in range(50)
-    ]
-    assert len(kept) <= 10
-
-
-def test_words_are_marked_in_all_forms() -> None:
-    text = "Настройки сервера: как настроить обновления серверов?"
-    marked = Highlighter(Query("настройка СЕРВЕРАМИ обновление"), [text], stems).snippet(
-        text, "[", "]"
-    )
-    assert marked == "[Настройки] [сервера]: как настроить [обновления] [серверов]?"
-
-
-def test_stemming_is_imported_when_the_first_word_of_its_alphabets_comes() -> None:
-    code = """
-import sys
-from hybrid_memory.text.analyzer import indexed
-indexed("plain café 東京都 “x” C++ bob@example.com")
-print("hybrid_memory.text.stemming" in sys.modules)
-indexed("серверы")
-print("hybrid_memory.text.stemming" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
-
-
-OF_ALPHABETS = {
-    "Russian": "Настройки серверов сохраняются в резервной копии. Ёжик и йод ЙОД",
-    "Greek": "Οι ρυθμίσεις των διακομιστών αποθηκεύονται ΣΕ ΑΝΤΙΓΡΑΦΑ ας",
-    "Arabic": "إعدادات الخوادم محفوظة في النسخة الاحتياطية ١٢٣ می‌خواهم",
-    "Hindi": "सर्वर की सेटिंग बैकअप में सहेजी जाती हैं क़लम १२३",
-    "English": "Settings of servers are saved in the running backup",
-    "mixed": "кодing ingкод 2й αβγs",
-    "Chinese": "服务器的设置保存在备份中",
-}
-
-
-@pytest.mark.parametrize("text", OF_ALPHABETS.values(), ids=OF_ALPHABETS)
-def test_stems_are_those_of_the_keyword_index(text: str) -> None:
-    words = searchable(text).split()
-    conn = sqlite3.connect(":memory:")
-    conn.executescript(WORDS_AND_STEMS)
-    conn.executemany(
-        "insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, words))
-    )
-    expected = dict(conn.execute("select doc, term from stems"))
-    conn.close()
-    assert stems(words) == {words[number]: stem for number, stem in expected.items()}
+def test_few_stems_are_kept_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25, "STEMS_KEPT", 10)
+    monkeypatch.setattr(bm25, "_stems", {})
+    for number in range(50):
+        words = [f"server{letter * (number % 20)}s" for letter in "bdk"]
+        assert stems([*words, "#"]) == {word: word.removesuffix("s") for word in words}
+        assert len(bm25._stems) <= 10 + 4
