@@ -6,6 +6,8 @@ been opened, because a store remembers the list of words. "compared" is the mean
 embeddings that a search compares exactly.
 
     words        one to five words of a chunk
+    headings, sentences, paragraphs, common words
+                 as people paste and type them (real_questions.py)
     long         30 words of a chunk, side by side
     known        a word of a chunk
     unknown      a word that no chunk has, none is spelled like, and none contains
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from common import CHECKOUT, COMMAND, Row, environ, process, run
+from real_questions import drawn
 
 SEED = 7
 NOTES = CHECKOUT / "tests/quality/notes"  # for --small
@@ -36,6 +39,10 @@ KINDS = [
     ("words", "keyword"),
     ("words", "vector"),
     ("words", "hybrid"),
+    ("headings", "hybrid"),
+    ("sentences", "hybrid"),
+    ("paragraphs", "hybrid"),
+    ("common words", "hybrid"),
     ("long", "keyword"),
     ("known", "keyword"),
     ("unknown", "keyword"),
@@ -91,10 +98,13 @@ def measure(args: Namespace) -> Iterator[Row]:
                 pass
             is_left = path.stat().st_mtime_ns != before
         with HybridStore(path, settings) as store:
-            texts = questions(store.storage.connection, 5 if args.small else args.count)
+            count = 5 if args.small else args.count
+            texts = questions(store.storage.connection, count)
+            for kind, found in drawn(store, count).items():
+                texts[kind] = [text for text, _ in found]
             vectors._hits = counting
             for kind, mode in KINDS:
-                if mode != "keyword" and args.provider == "none":
+                if kind not in texts or (mode != "keyword" and args.provider == "none"):
                     continue
                 compared = 0
                 spent = []
