@@ -1,7 +1,7 @@
 """Turn a document into rows for the store: one for the document, one for each chunk."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.characters import digest, storable
@@ -112,7 +112,7 @@ def assemble(
         text = embedded_text(chunk.heading_path, chunk.text, chunk.items)
         rows.append(chunk_row(document.doc_id, chunk, text))
         texts[rows[-1]["content_hash"]] = text
-    _date_by_headings(rows, date)
+    rows = list(dated_by_headings(rows, date))
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"], chunk["items"]) for chunk in rows)
     names = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
@@ -120,15 +120,21 @@ def assemble(
     return Prepared(row, rows, texts, list(index), links)
 
 
-def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -> None:
-    """Date the rows of chunks below a heading that names a day, unless it is the document's."""
-    days: dict[str, str | None] = {}
+def dated_by_headings(
+    rows: Iterable[dict[str, Any]], of_document: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of chunks. Those below a heading that names a day get its date, unless it is the
+    document's.
+    """
+    path = ""  # several chunks often share a path
+    day = None
     for row in rows:
-        path = row["heading_path"]
-        if path not in days:
-            days[path] = heading_day(path.split(SEPARATOR), of_document)
-        if days[path] != of_document:
-            row["date"] = row["date"] or days[path]
+        if row["heading_path"] != path:
+            path = row["heading_path"]
+            day = heading_day(path.split(SEPARATOR), of_document)
+        if day != of_document:
+            row["date"] = row["date"] or day
+        yield row
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:

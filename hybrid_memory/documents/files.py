@@ -169,24 +169,45 @@ def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False)
     """
     with open_regular(path, follow_symlinks) as stream:
         for _ in range(READS):
-            before = os.fstat(stream.fileno())
-            if before.st_size > max_bytes:
-                raise BadFileError(
-                    f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})", "size"
-                )
-            if 0 <= time.time() - before.st_mtime < TICK:
-                time.sleep(TICK)
+            before = settled(stream, max_bytes)
             stream.seek(0)
             data = stream.read(before.st_size + 1)
-            after = os.fstat(stream.fileno())
-            is_same_file = before.st_mtime == after.st_mtime and before.st_size == after.st_size
-            if is_same_file and len(data) == after.st_size:
+            if is_unchanged(stream, before) and len(data) == before.st_size:
                 break
         else:
-            raise BadFileError("changed while it was read; the next ingest reads it", "changing")
-    if not binary and b"\0" in data[:SNIFF] and not marked_encoding(data):
+            raise changing()
+    if not binary:
+        check_text(data)
+    return FileBytes(data, before.st_mtime, before.st_size)
+
+
+def settled(stream: BinaryIO, max_bytes: int) -> os.stat_result:
+    """Look at an open file; a change from now on will change its time or size. Raises BadFileError if
+    it is too large.
+    """
+    status = os.fstat(stream.fileno())
+    if status.st_size > max_bytes:
+        raise BadFileError(f"{status.st_size:,} bytes, over max_file_bytes ({max_bytes:,})", "size")
+    if 0 <= time.time() - status.st_mtime < TICK:
+        time.sleep(TICK)
+    return status
+
+
+def is_unchanged(stream: BinaryIO, before: os.stat_result) -> bool:
+    """Whether an open file still has the same time and size."""
+    after = os.fstat(stream.fileno())
+    return before.st_mtime == after.st_mtime and before.st_size == after.st_size
+
+
+def changing() -> BadFileError:
+    """The error for a file that changed while it was read."""
+    return BadFileError("changed while it was read; the next ingest reads it", "changing")
+
+
+def check_text(beginning: bytes) -> None:
+    """Raise BadFileError if a file that begins with these bytes is binary."""
+    if b"\0" in beginning[:SNIFF] and not marked_encoding(beginning):
         raise BadFileError("binary: it contains NUL bytes", "encoding")
-    return FileBytes(data, after.st_mtime, after.st_size)
 
 
 class FoundFile(NamedTuple):

@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from ..registry import FORMATS, MARKDOWN, VAULTS, load
+from ..registry import FORMATS, LARGE_TEXT, MARKDOWN, VAULTS, load
 from ..text.dates import DATE_KEYS
 from .files import BadFileError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .links import DocumentLinks
 
 LONGEST_SUFFIX = max(map(len, FORMATS))
+LARGE = 2_000_000  # bytes; larger files are read in portions
 
 
 class Reading(Protocol):
@@ -75,12 +76,18 @@ class Reading(Protocol):
         """Close the file."""
 
 
-class GrowingReading(Reading, Protocol):
-    """A file of a format that grows. `size` and `digest` are of the bytes that were read so far."""
+class StreamedReading(Reading, Protocol):
+    """A file that need not fit into memory: its chunks are read one by one."""
 
     @property
     def has_more(self) -> bool:
-        """Whether some of the file is still to be read."""
+        """Whether some of the file is still to be read, although what was read so far may be stored.
+        `size` and `digest` are then of the bytes that were read so far.
+        """
+
+
+class GrowingReading(StreamedReading, Protocol):
+    """A file of a format that grows."""
 
     def skip_to(self, place: "Resumption", size: int, digest: bytes) -> bool:
         """Leave out the lines above `place`, if the first `size` bytes of the file still have this
@@ -99,8 +106,7 @@ class Format(Protocol):
 
     @property
     def grows(self) -> bool:
-        """Whether its files grow at their end and may be larger than memory, so that only new text
-        is written.
+        """Whether its files grow at their end, so that only new text is read and written.
 
         Each line of such a file is a record. A passage of several chunks has blank lines between
         them.
@@ -109,6 +115,10 @@ class Format(Protocol):
     @property
     def is_text(self) -> bool:
         """Whether the lines that citations count are those that an editor shows."""
+
+    @property
+    def has_portions(self) -> bool:
+        """Whether a large file can be read in portions of its text, by `large_files.LargeReading`."""
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
@@ -156,6 +166,24 @@ def format_at(path: str) -> Format:
     return chosen
 
 
+def open_file(
+    path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
+) -> Reading:
+    """Begin to read a file, as `Format.open`. A `StreamedReading` if the file `is_streamed`."""
+    format = format_at(path)
+    is_large = format.has_portions and os.stat(path).st_size > LARGE
+    if is_large:
+        large: Reading = load(LARGE_TEXT)(path, max_bytes, follow_symlinks, metadata, format)
+        return large
+    return format.open(path, max_bytes, follow_symlinks, metadata)
+
+
+def is_streamed(path: str, size: int) -> bool:
+    """Whether a file of this size, in bytes, need not fit into memory."""
+    format = format_at(path)
+    return format.grows or (format.has_portions and size > LARGE)
+
+
 @lru_cache(4096)
 def vault_format(folder: str) -> str:
     """The row of VAULTS, or markdown's, for the innermost vault around a folder. An ingest clears the
@@ -193,7 +221,7 @@ def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str]
     Reads as much of the file as that takes.
     """
     try:
-        with closing(format_at(path).open(path, max_bytes, follow_symlinks, {})) as reading:
+        with closing(open_file(path, max_bytes, follow_symlinks, {})) as reading:
             _ = reading.extract
     except BadFileError as error:
         return error.kind, str(error)

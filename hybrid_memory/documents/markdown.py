@@ -20,7 +20,7 @@ from ..text.characters import (
 )
 from ..text.dates import DATE_KEYS, HEAD, document_date
 from .chunker import Chunk, chunks_of
-from .conversations import with_roles
+from .conversations import conversation, with_roles
 from .files import BadFileError, FileBytes, read
 from .front_matter import FrontMatter, front_matter, named
 from .links import document_links
@@ -48,6 +48,12 @@ class Parsed(NamedTuple):
     def warnings(self) -> list[str]:
         """The problems in one line, or []."""
         return [named(self.problems)] if self.problems else []
+
+    @property
+    def title(self) -> str:
+        """The title in the metadata, as in the heading paths of chunks, or ""."""
+        title = self.metadata.get("title")
+        return storable(" ".join(title.split())[:LONGEST_TITLE]) if isinstance(title, str) else ""
 
     @property
     def head(self) -> str:
@@ -86,13 +92,10 @@ def chunks(
 
     The text is markdown unless another `markup` is given. Raises ValueError for invalid sizes.
     """
-    title = parsed.metadata.get("title")
-    above = ""
-    if isinstance(title, str):
-        above = storable(" ".join(title.split())[:LONGEST_TITLE])
+    above = parsed.title
     text_chunks = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, markup)
     if text_chunks or not parsed.skipped:
-        return with_roles(text_chunks, parsed.text, parsed.skipped)
+        return with_roles(text_chunks, conversation(parsed.text, parsed.skipped))
     # A note with nothing but front matter, such as a contact card: index the front matter as text.
     card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
     return [
@@ -114,11 +117,18 @@ def headings_below(text: str, skipped: int, markup: Markup) -> list[tuple[int, i
     return found
 
 
+def undecodable(marked: str | None, byte: int) -> tuple[str, str]:
+    """The warning for a byte that is not in the encoding that a mark declares, or else in UTF-8."""
+    name = "UTF-16" if marked else "UTF-8"
+    return f"not {name} at byte {byte}: read with replacement characters", "encoding"
+
+
 class MarkdownReading:
-    """A file that was read; implements `formats.Reading`."""
+    """A file that was read; implements `formats.StreamedReading`."""
 
     extract = None
     left_out = None
+    has_more = False
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
         self.mtime = file.mtime
@@ -135,9 +145,7 @@ class MarkdownReading:
         try:
             text_of_bytes(self._data, "strict")
         except UnicodeDecodeError as error:
-            name = "UTF-16" if marked_encoding(self._data) else "UTF-8"
-            reason = f"not {name} at byte {error.start}: read with replacement characters"
-            warnings.append((reason, "encoding"))
+            warnings.append(undecodable(marked_encoding(self._data), error.start))
         return warnings + [(problem, "front matter") for problem in self._text.warnings]
 
     @property
@@ -171,6 +179,7 @@ class Markdown:
     collection = None
     grows = False
     is_text = True
+    has_portions = True
 
     def structure(self, text: str) -> Structure:
         """The structure of a text with a line break before each line, see structure.py."""

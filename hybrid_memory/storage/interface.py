@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any, NamedTuple, Protocol
 
 from ..documents.document import Prepared, Resumption
+from ..documents.links import NO_LINKS, DocumentLinks
 from ..text.query import Query
 from .filters import Filters
 from .rows import (
@@ -181,8 +182,8 @@ class QueryCache(Protocol):
 
 
 class GrowingDocument(Protocol):
-    """A document that grows at its end: unchanged chunks at its start stay, and only the rest is
-    written.
+    """A document that is written without all of it in memory. If it grows at its end, unchanged
+    chunks at its start stay, and only the rest is written.
 
     Call `spool` outside of a transaction, `write` inside one, then `close`. New chunks get the
     spare embeddings of their texts; the others are pending.
@@ -201,9 +202,9 @@ class GrowingDocument(Protocol):
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         """Yield the texts to embed of the spooled chunks, by content hash, `batch` at a time."""
 
-    def write(self, row: Mapping[str, Any]) -> int | None:
-        """Write the spooled chunks. Returns the number of new chunks, or None if another process
-        changed the document meanwhile.
+    def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
+        """Write the spooled chunks and these links. Returns the number of new chunks, or None if
+        another process changed the document meanwhile.
         """
 
     def close(self) -> None:

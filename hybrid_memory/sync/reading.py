@@ -22,7 +22,7 @@ from contextlib import closing, suppress
 from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ..documents.document import Document, Extract, Prepared, assemble, chunking, texts_of
-from ..documents.formats import Reading, format_at
+from ..documents.formats import Reading, open_file
 from ..documents.links import DocumentLinks, Link
 from ..indexing.pending import make_vectors
 from ..paths import CHECKOUT
@@ -78,7 +78,7 @@ class ReadOptions(NamedTuple):
 
     def open(self, path: str) -> Reading:
         """Begin to read a file. Raises BadFileError and OSError."""
-        return format_at(path).open(path, self.max_bytes, self.follow_symlinks, self.metadata)
+        return open_file(path, self.max_bytes, self.follow_symlinks, self.metadata)
 
     def document(self, doc_id: str, path: str, reading: Reading) -> Document:
         """The document of a file, without its text."""

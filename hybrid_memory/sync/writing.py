@@ -21,7 +21,8 @@ from .reading import Unchanged
 from .report import UNCHANGED, Report
 
 if TYPE_CHECKING:
-    from ..documents.formats import GrowingReading
+    from ..documents.formats import StreamedReading
+    from ..documents.links import DocumentLinks
 
 # Documents written in one transaction, unless their chunks exceed the engine's group
 GROUP = 512
@@ -87,14 +88,14 @@ class Writer:
         source: Source,
         document: GrowingDocument,
         row: dict[str, Any],
-        reading: "GrowingReading",
+        reading: "StreamedReading",
     ) -> bool:
-        """Write the new part of a growing document. Returns whether it was written.
+        """Write the new part of a streamed document. Returns whether it was written.
 
         A file counts when all of it is written, and as skipped if a rule leaves out its text.
         """
         before = self._report.files
-        self._write(source, lambda: self._put_growth(document, row))
+        self._write(source, lambda: self._put_growth(document, row, reading.links))
         is_written = self._report.files > before
         if is_written and (reading.has_more or reading.left_out):
             self._report.files = before
@@ -186,11 +187,13 @@ class Writer:
                     chunk["content_hash"] in vectors for chunk in prepared.chunks
                 )
 
-    def _put_growth(self, document: GrowingDocument, row: dict[str, Any]) -> None:
+    def _put_growth(
+        self, document: GrowingDocument, row: dict[str, Any], links: "DocumentLinks"
+    ) -> None:
         path = row["source_path"]
         if self.report_taken([(row["doc_id"], path)]):
             return
-        written = document.write(row)
+        written = document.write(row, links)
         if written is None:
             self._report.warning(path, "another process indexed it at the same time", "changing")
             return

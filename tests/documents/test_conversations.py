@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.documents.conversations import INTRODUCTION, Turn, turns
+from hybrid_memory.documents.conversations import INTRODUCTION, Turn, conversation
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.roles import ASSISTANT, BOTH, USER, together
 
@@ -31,7 +31,9 @@ def test_the_speakers_of_a_conversation(form: str, above: str) -> None:
     messages = [user.format("Where is it?"), assistant.format("Where?"), user.format("The key.")]
     text = above + "\n\n".join(messages)
     starts = [text.count("\n", 0, at) + 1 for at in _positions(text, messages)]
-    assert turns(text) == [
+    found = conversation(text)
+    assert found
+    assert found.turns == [
         Turn(line, role) for line, role in zip(starts, (USER, ASSISTANT, USER), strict=True)
     ]
 
@@ -64,7 +66,7 @@ LONG = "".join(f"This is sentence {number} of an article. \n" for number in rang
     ],
 )
 def test_other_texts_have_no_speakers(text: str) -> None:
-    assert turns(text) == []
+    assert conversation(text) is None
 
 
 def test_a_chunk_has_the_role_of_all_whose_words_it_has() -> None:

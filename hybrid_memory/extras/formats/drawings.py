@@ -40,6 +40,8 @@ def without_drawing(text: str) -> str:
 class Drawing(Markdown):
     """The format of `.excalidraw.md`; implements `formats.Format`."""
 
+    has_portions = False
+
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
         return super().structure(without_drawing(text))

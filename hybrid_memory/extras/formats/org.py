@@ -200,6 +200,8 @@ def links(text: str) -> Iterator[Link]:
 class Org(Markdown):
     """Implements `formats.Format`."""
 
+    has_portions = False
+
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
         text = readable(text)

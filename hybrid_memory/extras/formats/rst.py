@@ -212,6 +212,8 @@ def _consecutive(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.M
 class ReStructuredText(Markdown):
     """Implements `formats.Format`."""
 
+    has_portions = False
+
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
         text = readable(text)

@@ -587,7 +587,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 class TranscriptReading:
-    """A transcript that is being read; implements `formats.Reading`."""
+    """A transcript that is being read; implements `formats.GrowingReading`."""
 
     links = NO_LINKS
     extract = None
@@ -666,6 +666,7 @@ class Transcripts:
     collection = "sessions"
     grows = True
     is_text = True
+    has_portions = False
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool

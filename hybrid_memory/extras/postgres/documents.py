@@ -13,7 +13,7 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from ...documents.document import Prepared, Resumption, embedded_text
-from ...documents.links import NO_LINKS
+from ...documents.links import NO_LINKS, DocumentLinks
 from ...documents.terms import Terms, terms
 from ...storage.encoding import encode_embedding
 from ...storage.rows import Vectors
@@ -76,10 +76,10 @@ KEPT = """
 select count(*), max(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s
 """
-# The first chunk is also indexed by the metadata: its id, if it stays and the metadata change.
-FIRST_IF_METADATA_CHANGED = """
-select min(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s and d.metadata <> %(metadata)s
+# The first chunk is also indexed by the metadata and the titles.
+FIRST_KEPT = """
+select min(c.id), d.metadata from chunks c join documents d on d.space = c.space and d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s group by d.metadata
 """
 BATCH = 500  # chunks of a growing document in memory
 
@@ -147,20 +147,21 @@ class GrowingDocument:
                 for chunk, of_chunk in zip(some, texts_in(some), strict=True)
             }
 
-    def write(self, row: Mapping[str, Any]) -> int | None:
+    def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
         given = self._id | {"last": self._last}
         if self._conn.one(KEPT, given) != (self._kept, self._last or None):
             return None
         ids = [id for (id,) in self._conn.all(AFTER, given)]
         self._embeddings.keep(ids)
-        [first] = self._conn.one(
-            FIRST_IF_METADATA_CHANGED, given | {"metadata": text(row["metadata"])}
-        )
+        first, metadata = next(iter(self._conn.all(FIRST_KEPT, given)), (None, ""))
+        titles = Links(self._conn, self._id["space"]).titles(row["doc_id"])
+        if metadata == text(row["metadata"]) and {*titles} == {*map(text, links.titles)}:
+            first = None
         if first is not None:
             self._postings.take_out(first)
         self._documents.remove_chunks(ids)
         [number] = self._documents.put_rows([row])
-        put_links(self._conn, self._id["space"], [(number, row, NO_LINKS)])
+        put_links(self._conn, self._id["space"], [(number, row, links)])
         if first is not None:
             self._postings.add_again([first])
         if self._kept:

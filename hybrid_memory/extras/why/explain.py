@@ -28,7 +28,7 @@ from ...documents.files import (
     Wanted,
     open_regular,
 )
-from ...documents.formats import format_at, format_of, refusal
+from ...documents.formats import format_of, open_file, refusal
 from ...documents.markdown import parse
 from ...documents.workspaces import FOLDERS
 from ...errors import NotFoundError, QueryError
@@ -491,7 +491,7 @@ def warnings_of(store: HybridStore, path: str) -> list[tuple[str, str]]:
     max_bytes = store.config["max_file_bytes"]
     with (
         suppress(OSError, BadFileError),
-        closing(format_at(path).open(path, max_bytes, True, {})) as reading,
+        closing(open_file(path, max_bytes, True, {})) as reading,
     ):
         return reading.warnings
     return []

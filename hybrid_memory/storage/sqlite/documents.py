@@ -12,8 +12,9 @@ from operator import itemgetter
 from typing import Any
 
 from ...documents.document import Prepared, Resumption, embedded_text
-from ...documents.links import NO_LINKS
+from ...documents.links import NO_LINKS, DocumentLinks
 from ...documents.terms import Terms, terms
+from ...text.characters import storable
 from ..rows import Vectors
 from ..source import (
     KnownSources,
@@ -208,11 +209,11 @@ FIRST_DATE = "select date from chunks where doc_id = ? and date is not null orde
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
 LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
 AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
-# The first chunk is also indexed by the metadata: its id, if it stays and the metadata change.
-FIRST_IF_METADATA_CHANGED = """
-select min(c.id)
+# The first chunk is also indexed by the metadata and the titles.
+FIRST_KEPT = """
+select min(c.id), d.metadata
 from   chunks c join documents d using (doc_id)
-where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
+where  c.doc_id = ? and c.id <= ?
 """
 CREATE_SPOOL = """
 create temp table spool (
@@ -384,7 +385,7 @@ class GrowingDocument:
                 for content_hash, path, content, items in spooled
             }
 
-    def write(self, row: Mapping[str, Any]) -> int | None:
+    def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
         kept = self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone()
         if kept != (self._kept, self._last or None):
             return None
@@ -392,17 +393,17 @@ class GrowingDocument:
         self._embeddings.keep(ids)
         index = FTSIndex(self._conn)
         blocks.drop(self._conn, ids)
-        (first,) = self._conn.execute(
-            FIRST_IF_METADATA_CHANGED, {**row, "last": self._last}
-        ).fetchone()
-        again = [first] if first else []
+        first, metadata = self._conn.execute(FIRST_KEPT, (self._doc_id, self._last)).fetchone()
+        titles = Links(self._conn).titles(self._doc_id)
+        is_same = metadata == row["metadata"] and set(titles) == set(map(storable, links.titles))
+        again = [first] if first and not is_same else []
         index.remove(again + ids)
         self._conn.execute(
             "delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last)
         )
         self._conn.execute(PUT_DOCUMENT, _columns(row))
         remove_links(self._conn, [self._doc_id])
-        put_links(self._conn, row, NO_LINKS)
+        put_links(self._conn, row, links)
         index.add_again(chunk_terms(self._conn, again))
         self._put_spooled(row)
         self._embeddings.restore()
