@@ -30,7 +30,7 @@ HEADING_MARK = re.compile(r"(#{1,6})(?: |\Z)")
 BREAK = re.compile(r"(?:(?:- *){3,}+|(?:\* *){3,}+|(?:_ *){3,}+)\Z")
 UNDERLINE = re.compile(r"(?:=+|-+) *\Z")
 ITEM_MARK = re.compile(r"(?:[-+*]|([0-9]{1,9})[.)])(?= |\Z)")
-DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*\S")
+DEFINITION = re.compile(r"\[(?!\^)[^\]\n]+\]:[ \t]*\S")
 # The row below the header of a table, behind the marks of quotes and items
 DELIMITER_ROW = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\Z")
 # The beginnings of HTML blocks: those of any line (6), then a tag alone at the top of a paragraph (7)
@@ -306,12 +306,9 @@ class _Scan:
         assert self._paragraph is not None
         if self._open or self._is_html or self._table is not None:
             return None
-        first = self._paragraph
-        while first < number and DEFINITION.match(self.lines[first]):
-            first += 1
-        title = self.lines[first:number]
+        title = self.lines[self._paragraph : number]
         is_short = len(title) <= MOST_LINES and sum(map(len, title)) < LONGEST_HEADING
-        return first if title and is_short else None
+        return self._paragraph if is_short else None
 
     def _add_text(
         self, number: int, line: str, start: int, matched: int, in_paragraph: bool, goes_on: bool
@@ -321,7 +318,9 @@ class _Scan:
             self._close(number, matched)
             self._paragraph = number
         sign = line[start]
-        if sign == "<":
+        if sign == "[" and not in_paragraph and DEFINITION.match(line, start):
+            self._end_paragraph(number + 1)
+        elif sign == "<":
             may_end = not in_paragraph or self._table is not None
             is_lone = may_end and LONE_TAG.match(line, start) is not None
             if is_lone and in_paragraph:

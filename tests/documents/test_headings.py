@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -68,8 +68,12 @@ LINES = [
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(LINES), max_size=8))
+@example(["[r]: /u", "    code", "==="])
+@example(["[r]: /u", "2) two", "==="])
 def test_headings_are_those_of_a_parser(lines: list[str]) -> None:
     """Apart from those inside lists and quotes, which are text, and those inside HTML."""
+    # A comment is removed before blocks are found, so it does not end an item.
+    assume("<!-- c -->" not in lines or not {"- item", "1. one", "2) two"} & {*lines})
     text = "\n".join(lines)
     tokens = PARSER.parse(text)
     assume(
