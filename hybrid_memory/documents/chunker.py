@@ -78,8 +78,8 @@ def chunks_of(
     repeat up to `overlap` characters from the end of the previous one.
 
     The first `skipped` lines, the front matter, are left out but counted. `title` begins the
-    heading paths. The text is in markdown unless another `markup` is given. `place` is that of the
-    text in a longer one.
+    heading paths. The text is in markdown unless another `markup` is given. `place` is the position of
+    the text in a longer one.
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")

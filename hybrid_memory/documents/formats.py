@@ -171,8 +171,7 @@ def open_file(
 ) -> Reading:
     """Begin to read a file, as `Format.open`. A `StreamedReading` if the file `is_streamed`."""
     format = format_at(path)
-    is_large = format.has_portions and os.stat(path).st_size > LARGE
-    if is_large:
+    if _is_large(format, os.stat(path).st_size):
         large: Reading = load(LARGE_TEXT)(path, max_bytes, follow_symlinks, metadata, format)
         return large
     return format.open(path, max_bytes, follow_symlinks, metadata)
@@ -181,7 +180,11 @@ def open_file(
 def is_streamed(path: str, size: int) -> bool:
     """Whether a file of this size, in bytes, need not fit into memory."""
     format = format_at(path)
-    return format.grows or (format.has_portions and size > LARGE)
+    return format.grows or _is_large(format, size)
+
+
+def _is_large(format: Format, size: int) -> bool:
+    return format.has_portions and size > LARGE
 
 
 @lru_cache(4096)

@@ -1,7 +1,8 @@
 """Read a large text file in portions, so that memory does not depend on its size.
 
-The document is that of the whole text, except as portions.py describes. Front matter, the date, and
-whether the text is a conversation are found in the first portion.
+The chunks, links and tags are the same as for the whole text, with the exceptions in portions.py.
+Only the first portion is searched for front matter, for the date, and for the speakers of a
+conversation.
 """
 
 import codecs

@@ -20,7 +20,8 @@ from .chunker import BEGINNING, Chunk, Place
 from .code import without_code, without_hidden
 from .structure import Block, Heading, Markup, below
 
-# Characters behind a portion's end that may change its last chunk, besides those of three chunks
+# Characters. The text below a portion may change its last chunk: this much, and three chunks, are read
+# ahead
 LOOK_AHEAD = 4_000
 
 # Lines that end all blocks above them: below any line, and below an empty one
@@ -85,7 +86,9 @@ class Divider:
         self._last = len(self._text) - LOOK_AHEAD - 3 * chunk_size
 
     def end(self) -> End | None:
-        """The last end that makes no difference to chunks, links and tags; None if there is none."""
+        """The last position at which the text can be divided without a change of chunks, links or
+        tags; None if it has no such position.
+        """
         text = self._text
         shown = without_hidden(without_code(self._structure))
         unclosed = UNCLOSED.search(shown)

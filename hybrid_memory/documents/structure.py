@@ -113,17 +113,19 @@ def _structure(text: str, *, keeps_noise: bool = False, is_outline: bool = False
     def spans(found: Iterable[Span]) -> list[Span]:
         return [(begins[first], begins[end] - 1) for first, end in found]
 
+    def block(first: int, end: int, above: int, header: str) -> Block:
+        """The block in these lines, of which the first `above` are not code or rows."""
+        stop = begins[end] - 1
+        return Block(begins[first], min(begins[first + above], stop), stop, header)
+
     headings = [
         Heading(level, _title(lines[first:end], level), begins[first], begins[end] - 1)
         for level, first, end in scanned.headings
     ]
-    blocks = [
-        Block(start, min(begins[first + 1], stop), stop, "")
-        for (first, _), (start, stop) in zip(scanned.fences, spans(scanned.fences), strict=True)
-    ]
+    blocks = [block(first, end, 1, "") for first, end in scanned.fences]
     blocks += [
-        Block(start, min(begins[first + 2], stop), stop, _compact_header(*lines[first : first + 2]))
-        for (first, _), (start, stop) in zip(scanned.tables, spans(scanned.tables), strict=True)
+        block(first, end, 2, _compact_header(*lines[first : first + 2]))
+        for first, end in scanned.tables
     ]
     return Structure(body, headings, sorted(blocks), spans(scanned.code), spans(scanned.inline))
 

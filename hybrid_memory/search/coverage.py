@@ -143,8 +143,8 @@ def is_bare(text: str) -> bool:
 
 
 def _begins_with_words(text: str) -> bool:
-    """Whether a line before the first bracket has words of its own, or the text has no link or tag:
-    most texts are decided without a pattern.
+    """Whether a line above the first bracket has words outside headings, tags and labels, or the text
+    has no link or tag. This decides most texts without a pattern.
     """
     for line in text.split("\n"):
         if "[" in line:

@@ -434,6 +434,8 @@ def place(args: Namespace, path: str) -> dict[str, Any]:
 
 def _why_this_path(args: Namespace, path: str) -> str:
     """The facts of `place`, as the end of a message about a missing database."""
+    from shlex import quote  # most calls print no path
+
     facts = place(args, path)
     source = facts["db_path_from"]
     if source == DEFAULT:
@@ -441,8 +443,6 @@ def _why_this_path(args: Namespace, path: str) -> str:
     else:
         origin_of_path = f"from {source}"
     message = f"this path is {origin_of_path}"
-    from shlex import quote  # most calls print no path
-
     others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
     if others:
         return f"{message}; other databases: {', '.join(others)}"

@@ -1,4 +1,4 @@
-"""A large file is read in portions: its document is that of the whole text."""
+"""Reading a large file in portions gives the same document as reading it whole."""
 
 import random
 from pathlib import Path
