@@ -132,6 +132,14 @@ def _shared_out(pid: int) -> int:
     return found
 
 
+def reported(failures: list[str]) -> int:
+    """Print the first failures and their number; return the exit status of the benchmark."""
+    for failure in failures[:20]:
+        print(f"FAILED   {failure}")
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
 def p95(values: Iterable[float]) -> float:
     """The value that 95 % do not exceed."""
     ordered = sorted(values)

@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import quote
 
 import requests
-from common import COMMAND, environ
+from common import COMMAND, environ, reported
 
 TOPICS = "boiler valve harbour tide ledger violin lamp fuse oak heron".split()
 KINDS = {"search": 30, "get": 25, "store": 20, "append": 8, "delete": 4, "update": 5, "note": 3}
@@ -261,10 +261,7 @@ def main() -> int:
     done = sum((worker.done for worker in workers), Counter[str]())
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(done.items()))
     print(f"{done.total():,} calls in {time.monotonic() - began:.0f} s: {counts}")
-    for failure in failures[:20]:
-        print(f"FAILED   {failure}")
-    print(f"{len(failures)} failures")
-    return 1 if failures else 0
+    return reported(failures)
 
 
 if __name__ == "__main__":

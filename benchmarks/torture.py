@@ -43,6 +43,8 @@ from operator import sub
 from pathlib import Path
 from typing import Any
 
+from common import reported
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -462,10 +464,7 @@ def main() -> int:
         failures += kills(scene, args.kills)
         failures += load(scene, args.searchers, args.seconds)
         failures += waiting(scene)
-    for failure in failures[:20]:
-        print(f"FAILED   {failure}")
-    print(f"{len(failures)} failures")
-    return 1 if failures else 0
+    return reported(failures)
 
 
 if __name__ == "__main__":
