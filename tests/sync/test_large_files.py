@@ -47,6 +47,18 @@ def note(parts: int, title: str = "The log") -> str:
     return text
 
 
+def while_reading(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], None]) -> None:
+    """Call `act` with the number of each chunk of a large file when it has been read."""
+    chunks = large_files.LargeReading.chunks
+
+    def interrupted(self: Any, *sizes: int) -> Iterator[Chunk]:
+        for number, chunk in enumerate(chunks(self, *sizes)):
+            act(number)
+            yield chunk
+
+    monkeypatch.setattr(large_files.LargeReading, "chunks", interrupted)
+
+
 def ingest(store: HybridStore, folder: Path, **options: Any) -> Report:
     return Ingest(store, **options).run([str(folder)])
 
@@ -140,18 +152,15 @@ def test_others_search_and_write_while_a_large_note_is_read(
     ingest(store, folder)
     notes({"log.md": note(25, "The diary")})
     found: list[int] = []
-    chunks = large_files.LargeReading.chunks
 
-    def interrupted(self: Any, *sizes: int) -> Iterator[Chunk]:
-        for number, chunk in enumerate(chunks(self, *sizes)):
-            if number == 5:
-                with HybridStore(db_path, embedder=TopicEmbedder()) as other:
-                    other.store("mine", "the puppy")
-                    found.append(len(other.search("log", mode="keyword")))
-                    found.append(len(other.search("diary", mode="keyword")))
-            yield chunk
+    def search_and_write(number: int) -> None:
+        if number == 5:
+            with HybridStore(db_path, embedder=TopicEmbedder()) as other:
+                other.store("mine", "the puppy")
+                found.append(len(other.search("log", mode="keyword")))
+                found.append(len(other.search("diary", mode="keyword")))
 
-    monkeypatch.setattr(large_files.LargeReading, "chunks", interrupted)
+    while_reading(monkeypatch, search_and_write)
     assert ingest(store, folder).errors == []
     assert found[0] > 0
     assert found[1] == 0
@@ -178,14 +187,7 @@ def test_a_large_note_that_changes_while_it_is_read_keeps_its_old_text(
     ingest(store, folder)
     before = stored(store)
     notes({"log.md": note(25)})
-    chunks = large_files.LargeReading.chunks
-
-    def touched(self: Any, *sizes: int) -> Iterator[Chunk]:
-        for chunk in chunks(self, *sizes):
-            os.utime(folder / "log.md", (1, 1))
-            yield chunk
-
-    monkeypatch.setattr(large_files.LargeReading, "chunks", touched)
+    while_reading(monkeypatch, lambda _: os.utime(folder / "log.md", (1, 1)))
     [error] = ingest(store, folder).errors
     assert error["kind"] == "changing"
     assert stored(store) == before
