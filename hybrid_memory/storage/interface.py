@@ -260,8 +260,8 @@ class Documents(Protocol):
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         """Store the new time of a file whose content has not changed."""
 
-    def growing(self, doc_id: str) -> GrowingDocument:
-        """A writer for a document that is larger than memory."""
+    def growing(self, doc_id: str, collection: str | None) -> GrowingDocument:
+        """A writer for a document of this collection that need not fit into memory."""
 
 
 class Sources(Protocol):

@@ -511,7 +511,9 @@ class Intake:
         known = due.known
         if not (known and self._rules.incremental and known.chunking == self.options.chunking):
             return 0
-        with closing(self._storage.documents.growing(due.doc_id)) as document:
+        with closing(
+            self._storage.documents.growing(due.doc_id, self._source.collection)
+        ) as document:
             place = document.resumption()
         if place and reading.skip_to(place, known.size, known.content_hash):
             return place.number
@@ -527,7 +529,7 @@ class Intake:
         embeddings.
         """
         doc_id, file, known, _ = due
-        with closing(self._storage.documents.growing(doc_id)) as document:
+        with closing(self._storage.documents.growing(doc_id, self._source.collection)) as document:
             count = document.spool(rows, first)
             if not reading.has_more:
                 for warning in reading.warnings:

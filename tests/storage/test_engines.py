@@ -305,7 +305,7 @@ def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metad
             Document("log", text, metadata, "/log", 0.0, len(text), b"x", "logs")
         )
         documents = store.storage.documents
-        growing = documents.growing("log")
+        growing = documents.growing("log", "logs")
         try:
             growing.spool(prepared.chunks)
             with store.storage.transaction():
@@ -332,7 +332,7 @@ def test_a_document_that_grows_is_read_on_from_its_last_chunk_that_begins_a_line
     def grow(text: str) -> tuple[Resumption | None, int | None]:
         document = Document("log", text, {}, "/log", 0.0, len(text), b"x", "logs")
         prepared = prepare(document, chunk_size=60, overlap=0)
-        growing = store.storage.documents.growing("log")
+        growing = store.storage.documents.growing("log", "logs")
         try:
             place = growing.resumption()
             first = place.number if place else 0

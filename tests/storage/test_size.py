@@ -162,7 +162,7 @@ def test_metadata_of_a_growing_document_is_found_as_it_is_now(db_path: str) -> N
             dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
             for cursor in [storage.connection.execute("select * from documents")]  # type: ignore[attr-defined]
         ]
-        document = storage.documents.growing("a")
+        document = storage.documents.growing("a", None)
         chunks = [
             chunk_row("a", Chunk("gpu server", "", 0, "", 1, 1)),
             chunk_row("a", Chunk("more", "", 1, "", 2, 2)),

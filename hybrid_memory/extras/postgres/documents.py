@@ -8,6 +8,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import tee
 from operator import itemgetter
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -97,7 +98,9 @@ class GrowingDocument:
         postings: Postings,
         documents: "Documents",
         doc_id: str,
+        collection: str | None,
     ) -> None:
+        self._collection = collection
         self._conn, self._embeddings, self._postings, self._documents = (
             conn,
             embeddings,
@@ -118,33 +121,42 @@ class GrowingDocument:
         if first:
             self._kept = first
             (self._last,) = self._conn.one(CHUNK_BEFORE, self._id | {"first": first})
-        stored = iter(self._conn.all(CHUNKS_NOW, self._id | {"last": self._last}))
-        same = True
-        for chunk in chunks:
-            row = None
-            if same:
-                row = next(stored, None)
-            same = row is not None and (*row[1:5], bytes(row[5]), *row[6:]) == tuple(
-                text(value) if isinstance(value, str) else value
-                for value in (chunk[key] for key in COMPARED)
-            )
-            if same and row:
-                self._kept, self._last = self._kept + 1, row[0]
-            else:
-                pickle.dump(dict(chunk), self._spool)
-                self._new += 1
+        new, written = tee(self._changed(chunks))
+        found = terms(self._id["doc_id"], self._collection, "{}", texts_in(written), None)
+        for chunk, of_chunk in zip(new, found, strict=True):
+            pickle.dump((dict(chunk), of_chunk), self._spool)
+            self._new += 1
         return self._kept + self._new
 
-    def _spooled(self, batch: int) -> Iterator[list[dict[str, Any]]]:
+    def _changed(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """Yield the chunks from the first one that differs from the stored ones."""
+        stored = iter(self._conn.all(CHUNKS_NOW, self._id | {"last": self._last}))
+        rest = iter(chunks)
+        for chunk in rest:
+            row = next(stored, None)
+            if row is None or (*row[1:5], bytes(row[5]), *row[6:]) != tuple(
+                text(value) if isinstance(value, str) else value
+                for value in (chunk[key] for key in COMPARED)
+            ):
+                break
+            self._kept += 1
+            self._last = row[0]
+        else:
+            return
+        yield chunk
+        yield from rest
+
+    def _spooled(self, batch: int) -> Iterator[list[tuple[dict[str, Any], Terms]]]:
         self._spool.seek(0)
         for start in range(0, self._new, batch):
             yield [pickle.load(self._spool) for _ in range(min(batch, self._new - start))]
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         for some in self._spooled(batch):
+            chunks = [chunk for chunk, _ in some]
             yield {
                 chunk["content_hash"]: embedded_text(*of_chunk)
-                for chunk, of_chunk in zip(some, texts_in(some), strict=True)
+                for chunk, of_chunk in zip(chunks, texts_in(chunks), strict=True)
             }
 
     def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
@@ -164,22 +176,18 @@ class GrowingDocument:
         put_links(self._conn, self._id["space"], [(number, row, links)])
         if first is not None:
             self._postings.add_again([first])
-        if self._kept:
-            names = None
-        else:
-            names = self._postings.titles_and_aliases(number)
         for some in self._spooled(BATCH):
-            found = terms(
-                row["doc_id"],
-                row["collection"],
-                row["metadata"],
-                texts_in(some),
-                names,
-            )
-            new = self._documents.new_ids(len(some))
-            self._documents.put_chunks(new, [number] * len(some), some, {})
-            self._documents.index(new, found, some)
-            names = None
+            chunks = [chunk for chunk, _ in some]
+            found = [of_chunk for _, of_chunk in some]
+            if chunks[0]["chunk_id"] == f"{row['doc_id']}-0":
+                names = self._postings.titles_and_aliases(number)
+                first_terms = terms(
+                    row["doc_id"], row["collection"], row["metadata"], texts_in(chunks[:1]), names
+                )
+                found[0] = next(first_terms)
+            new = self._documents.new_ids(len(chunks))
+            self._documents.put_chunks(new, [number] * len(chunks), chunks, {})
+            self._documents.index(new, found, chunks)
         self._embeddings.restore()
         return self._new
 
@@ -516,10 +524,10 @@ class Documents:
             TOUCH, {"mtime": mtime, "size": size, "space": self._space, "doc_id": text(doc_id)}
         )
 
-    def growing(self, doc_id: str) -> "GrowingDocument":
+    def growing(self, doc_id: str, collection: str | None) -> "GrowingDocument":
 
         return GrowingDocument(
-            self._conn, self._space, self._embeddings, self._postings, self, doc_id
+            self._conn, self._space, self._embeddings, self._postings, self, doc_id, collection
         )
 
 

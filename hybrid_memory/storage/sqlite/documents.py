@@ -6,8 +6,8 @@ transaction.
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import islice
+from contextlib import closing, suppress
+from itertools import islice, tee
 from operator import itemgetter
 from typing import Any
 
@@ -160,6 +160,7 @@ values (:doc_id, :chunk_id, :heading, :heading_path, :content, :items, :start_li
         :content_hash, :date, :role, :indexed, :slot, :embedding, :truncated)
 """
 
+WRITTEN = itemgetter("heading_path", "content", "items")  # the texts of a chunk that are indexed
 NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
 
 PUT_EXTRACT = "insert into extracts (doc_id, pages, content) values (?, ?, ?)"
@@ -217,15 +218,17 @@ where  c.doc_id = ? and c.id <= ?
 """
 CREATE_SPOOL = """
 create temp table spool (
-    doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line, content_hash, date, role
+    doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line, content_hash, date, role,
+    in_headings, in_text, in_context
 )
 """
 DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
 insert into temp.spool
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :items, :start_line, :end_line,
-        :content_hash, :date, :role)
+        :content_hash, :date, :role, :in_headings, :in_text, :in_context)
 """
+TERMS = ("in_headings", "in_text", "in_context")
 SPOOLED = "select content_hash, heading_path, content, items from temp.spool order by rowid"
 SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
@@ -304,7 +307,7 @@ class Documents:
         terms_of_chunks: Iterable[Terms] | None = prepared.terms
         if terms_of_chunks is None:
             row = prepared.row
-            written = map(itemgetter("heading_path", "content", "items"), prepared.chunks)
+            written = map(WRITTEN, prepared.chunks)
             names = titles_and_aliases(self._conn, doc_id)
             terms_of_chunks = terms(doc_id, row["collection"], row["metadata"], written, names)
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
@@ -329,21 +332,25 @@ class Documents:
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         self._conn.execute(TOUCH, (mtime, size, doc_id))
 
-    def growing(self, doc_id: str) -> "GrowingDocument":
-        return GrowingDocument(self._conn, self._embeddings, doc_id)
+    def growing(self, doc_id: str, collection: str | None) -> "GrowingDocument":
+        return GrowingDocument(self._conn, self._embeddings, doc_id, collection)
 
 
 class GrowingDocument:
     """Implements `interface.GrowingDocument`.
 
-    New chunks are spooled into a temporary table outside of any transaction, so that neither memory
-    nor the time for which the write lock is held depends on the size of the document.
+    New chunks are spooled with their terms into a temporary table outside of any transaction, so
+    that memory does not depend on the size of the document, and the write lock is held only to copy
+    them.
     """
 
-    def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str) -> None:
+    def __init__(
+        self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str, collection: str | None
+    ) -> None:
         self._conn = conn
         self._embeddings = embeddings
         self._doc_id = doc_id
+        self._collection = collection
         self._kept = 0  # chunks that stay as they are
         self._last = 0  # the chunks.id of the last of them
         self._new = 0
@@ -358,24 +365,32 @@ class GrowingDocument:
         if first:
             self._kept = first
             (self._last,) = self._conn.execute(CHUNK_BEFORE, (self._doc_id, first)).fetchone()
-        stored = self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))
-        same = True
         self._conn.execute("savepoint spool")  # only the temporary database is written
         try:
-            for chunk in chunks:
-                row = stored.fetchone() if same else None
-                same = row is not None and row[1:] == tuple(chunk[key] for key in COMPARED)
-                if same and row:
-                    self._kept += 1
-                    self._last = row[0]
-                else:
-                    self._conn.execute(SPOOL, chunk)
-                    self._new += 1
+            new, written = tee(self._changed(chunks))
+            found = terms(self._doc_id, self._collection, "{}", map(WRITTEN, written), None)
+            for chunk, of_chunk in zip(new, found, strict=True):
+                self._conn.execute(SPOOL, {**chunk, **dict(zip(TERMS, of_chunk, strict=True))})
+                self._new += 1
         finally:
-            stored.close()
             if self._conn.in_transaction:  # a full disk ends it
                 self._conn.execute("release spool")
         return self._kept + self._new
+
+    def _changed(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """Yield the chunks from the first one that differs from the stored ones."""
+        rest = iter(chunks)
+        with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
+            for chunk in rest:
+                row = stored.fetchone()
+                if row is None or row[1:] != tuple(chunk[key] for key in COMPARED):
+                    break
+                self._kept += 1
+                self._last = row[0]
+            else:
+                return
+        yield chunk
+        yield from rest
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         rows = self._conn.execute(SPOOLED)
@@ -410,14 +425,22 @@ class GrowingDocument:
         return self._new
 
     def _put_spooled(self, row: Mapping[str, Any]) -> None:
-        names = None if self._last else titles_and_aliases(self._conn, self._doc_id)
-        written = (row[1:] for row in self._conn.execute(SPOOLED))
-        terms_of_chunks = terms(self._doc_id, row["collection"], row["metadata"], written, names)
-        spooled = self._conn.execute(SPOOLED_ROWS)
-        columns = [column[0] for column in spooled.description]
-        chunks = (dict(zip(columns, values, strict=True)) for values in spooled)
-        while batch := list(islice(zip(chunks, terms_of_chunks, strict=True), BATCH)):
+        spooled = self._spooled()
+        if not self._last and (first := next(spooled, None)):
+            names = titles_and_aliases(self._conn, self._doc_id)
+            written = [WRITTEN(first[0])]
+            found = terms(self._doc_id, self._collection, row["metadata"], written, names)
+            _put_chunks(self._conn, self._doc_id, [(first[0], next(found))])
+        while batch := list(islice(spooled, BATCH)):
             _put_chunks(self._conn, self._doc_id, batch)
+
+    def _spooled(self) -> Iterator[tuple[Mapping[str, Any], Terms]]:
+        rows = self._conn.execute(SPOOLED_ROWS)
+        columns = [column[0] for column in rows.description]
+        for values in rows:
+            chunk = dict(zip(columns, values, strict=True))
+            in_headings, in_text, in_context = (chunk.pop(name) for name in TERMS)
+            yield chunk, (in_headings, in_text, in_context)
 
     def close(self) -> None:
         # An interrupted statement may still be reading the table.
