@@ -218,7 +218,7 @@ class Markdown:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) > max_bytes:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
-        return Lines(text_of_bytes(data)), digest(data)
+        return Lines(data), digest(data)
 
     def joined(self, lines: Sequence[str]) -> str:
         return "\n".join(lines)
