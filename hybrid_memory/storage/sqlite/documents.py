@@ -216,19 +216,15 @@ select min(c.id), d.metadata
 from   chunks c join documents d using (doc_id)
 where  c.doc_id = ? and c.id <= ?
 """
-CREATE_SPOOL = """
-create temp table spool (
-    doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line, content_hash, date, role,
-    in_headings, in_text, in_context
-)
-"""
-DROP_SPOOL = "drop table if exists temp.spool"
-SPOOL = """
-insert into temp.spool
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :items, :start_line, :end_line,
-        :content_hash, :date, :role, :in_headings, :in_text, :in_context)
-"""
+SPOOLED_COLUMNS = (
+    "doc_id", "chunk_id", "heading", "heading_path", "content", "items", "start_line", "end_line",
+    "content_hash", "date", "role",
+)  # fmt: skip
 TERMS = ("in_headings", "in_text", "in_context")
+CREATE_SPOOL = f"create temp table spool ({', '.join(SPOOLED_COLUMNS + TERMS)})"
+DROP_SPOOL = "drop table if exists temp.spool"
+SPOOL = f"insert into temp.spool values ({', '.join('?' * len(SPOOLED_COLUMNS + TERMS))})"
+AS_SPOOLED = itemgetter(*SPOOLED_COLUMNS)
 SPOOLED = "select content_hash, heading_path, content, items from temp.spool order by rowid"
 SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
@@ -369,9 +365,11 @@ class GrowingDocument:
         try:
             new, written = tee(self._changed(chunks))
             found = terms(self._doc_id, self._collection, "{}", map(WRITTEN, written), None)
-            for chunk, of_chunk in zip(new, found, strict=True):
-                self._conn.execute(SPOOL, {**chunk, **dict(zip(TERMS, of_chunk, strict=True))})
-                self._new += 1
+            while batch := list(islice(zip(new, found, strict=True), BATCH)):
+                self._conn.executemany(
+                    SPOOL, (AS_SPOOLED(chunk) + of_chunk for chunk, of_chunk in batch)
+                )
+                self._new += len(batch)
         finally:
             if self._conn.in_transaction:  # a full disk ends it
                 self._conn.execute("release spool")
@@ -435,12 +433,8 @@ class GrowingDocument:
             _put_chunks(self._conn, self._doc_id, batch)
 
     def _spooled(self) -> Iterator[tuple[Mapping[str, Any], Terms]]:
-        rows = self._conn.execute(SPOOLED_ROWS)
-        columns = [column[0] for column in rows.description]
-        for values in rows:
-            chunk = dict(zip(columns, values, strict=True))
-            in_headings, in_text, in_context = (chunk.pop(name) for name in TERMS)
-            yield chunk, (in_headings, in_text, in_context)
+        for *chunk, in_headings, in_text, in_context in self._conn.execute(SPOOLED_ROWS):
+            yield dict(zip(SPOOLED_COLUMNS, chunk, strict=True)), (in_headings, in_text, in_context)
 
     def close(self) -> None:
         # An interrupted statement may still be reading the table.
