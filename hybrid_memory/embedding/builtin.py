@@ -29,10 +29,11 @@ import os
 import struct
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain, repeat
 from math import hypot
-from operator import mul
+from operator import mul, truediv
 from typing import TypeVar
 
 # Magic, rule for cutting words into tokens, tokens, boundaries, rows, dims, bytes of strings
@@ -51,9 +52,8 @@ LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
 # in a signed 32-bit lane
 MOST_TOKENS = 4096
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
-MOST_SUMS = 6144  # vectors of words, about 1.1 KiB each
-MOST_LANES = 1024  # vectors of tokens, of the same size
-MOST_WORDS = 8192  # words whose tokens are kept, about 200 bytes each
+MOST_LANES = 8192  # kept vectors of tokens, about 1.1 KiB each
+MOST_WORDS = 32_768  # words whose tokens are kept, some 130 bytes each
 MANY = 64  # from this number of texts on, read the whole vocabulary, which takes about 10 ms
 # For bytes.translate: in ASCII, BERT ends words at white space and at punctuation marks, which are
 # tokens, and drops control characters.
@@ -165,15 +165,17 @@ class Table:
             self._longest = max(map(len, tokens))
             self._vocabulary = tokens
 
-    def longest_prefix(self, text: bytes) -> int:
-        """The index of the longest token that is a prefix of the text, or -1."""
+    def longest_prefix(self, text: bytes) -> tuple[int, int]:
+        """The length in bytes of the longest token that is a prefix of the text, and its index;
+        (0, -1) if there is none.
+        """
         vocabulary = self._vocabulary
         if vocabulary:
             for end in range(min(len(text), self._longest), 0, -1):
                 index = vocabulary.get(text[:end])
                 if index is not None:
-                    return index
-            return -1
+                    return end, index
+            return 0, -1
         high = len(self._strings)
         while text:
             high = bisect_right(self._strings, text, 0, high)
@@ -181,10 +183,10 @@ class Table:
                 break
             before = self._strings[high - 1]
             if text.startswith(before):
-                return high - 1
+                return len(before), high - 1
             # A shorter matching token is a prefix of both
             text = text[: common_prefix_length(text, before)]
-        return -1
+        return 0, -1
 
     def lanes(self, index: int) -> int | None:
         """A token's vector as one integer with a component in every 32 bits, so that adding
@@ -232,19 +234,21 @@ class Characters(dict[int, str]):
         return made
 
 
-Word = TypeVar("Word")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
-class Sums(dict[Word, int]):
-    """A cache of a function of words. It is cleared when it has MOST_SUMS entries."""
+class Kept(dict[Key, Value]):
+    """A cache of a function. It is cleared when it has `most` entries."""
 
-    def __init__(self, make: Callable[[Word], int]) -> None:
+    def __init__(self, make: Callable[[Key], Value], most: int) -> None:
         self._make = make
+        self._most = most
 
-    def __missing__(self, word: Word) -> int:
-        if len(self) >= MOST_SUMS:
+    def __missing__(self, key: Key) -> Value:
+        if len(self) >= self._most:
             self.clear()
-        made = self[word] = self._make(word)
+        made = self[key] = self._make(key)
         return made
 
 
@@ -264,10 +268,9 @@ class BuiltinEmbedder:
         self.truncated: set[int] = set()
         self.path = path or os.path.join(os.path.dirname(__file__), "builtin.bin")
         self._batched = 0
-        self._sums = Sums(self._sum)
         self._sum_of_path = lru_cache(1)(self._sum_of_all)
-        self._kept_lanes = lru_cache(MOST_LANES)(self._lanes)
-        self._kept_tokens = lru_cache(MOST_WORDS)(self._pieces)
+        self._lanes: Kept[int, int] = Kept(self._lanes_of, MOST_LANES)
+        self._indexes: Kept[bytes, tuple[int, ...]] = Kept(self._indexes_in, MOST_WORDS)
         self._embed_query = lru_cache(cache_size)(self._vector)
 
     def embed(self, text: str) -> list[float]:
@@ -341,56 +344,56 @@ class BuiltinEmbedder:
         prefix = b""
         pieces: list[int] = []
         while rest:
-            index = self.table.longest_prefix(prefix + rest)
-            if index < 0:
-                return [-1]
-            length = len(self.table.token(index).encode()) - len(prefix)
-            if length <= 0:  # only the bare "##" fits
+            length, index = self.table.longest_prefix(prefix + rest)
+            if length <= len(prefix):  # at most the bare "##" fits
                 return [-1]
             pieces.append(index)
-            rest = rest[length:]
+            rest = rest[length - len(prefix) :]
             prefix = b"##"
         return pieces
 
-    def _lanes(self, index: int) -> int:
+    def _lanes_of(self, index: int) -> int:
         """A token's vector as in `Table.lanes`, followed by the COUNTS."""
-        count_of_tokens = 1 << 32 * self.table.dims
-        if index < 0:
-            return count_of_tokens
-        lanes = self.table.lanes(index)
-        if lanes is None:
-            return count_of_tokens
-        count_of_vectors = 1 << 32 * (self.table.dims + 1)
-        return count_of_tokens + lanes + count_of_vectors
+        lanes = self.table.lanes(index) if index >= 0 else None
+        of_token, of_both = self._counts
+        return of_token if lanes is None else lanes + of_both
 
-    def _sum(self, word: bytes) -> int:
-        """The sum of the `_lanes` of the tokens in a piece of UTF-8."""
-        pieces = word.decode(errors="surrogatepass").translate(self._characters).split()
-        return sum(
-            self._kept_lanes(index) for piece in pieces for index in self._kept_tokens(piece)
-        )
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        """The lanes of the COUNTS for a token without and with a vector."""
+        of_token = 1 << 32 * self.table.dims
+        return of_token, of_token | of_token << 32
+
+    def _indexes_in(self, word: bytes) -> tuple[int, ...]:
+        """The indexes of the tokens in a piece of UTF-8."""
+        words = word.decode(errors="surrogatepass").translate(self._characters).split()
+        return tuple(chain.from_iterable(map(self._pieces, words)))
+
+    def _sum(self, indexes: Iterable[int]) -> int:
+        return sum(map(self._lanes.__getitem__, indexes))
 
     def _sum_of_all(self, text: str) -> int:
         """The sum of a text's tokens. Characters are converted without regard to their neighbours,
         so the parts of a text can be added.
         """
         data = text.encode(errors="surrogatepass")
+        words = data.translate(WORDS, CONTROLS).split()
+        total = self._sum(chain.from_iterable(map(self._indexes.__getitem__, words)))
         # A few different marks make up a third of all tokens: multiplying is faster than adding
         marks = data.translate(None, NO_MARKS)
-        words: int = sum(map(self._sums.__getitem__, data.translate(WORDS, CONTROLS).split()))
-        return words + sum(
-            marks.count(mark) * self._sums[mark] for mark in set(map(MARK.__getitem__, marks))
-        )
+        for mark in set(map(MARK.__getitem__, marks)):
+            total += marks.count(mark) * self._sum(self._indexes[mark])
+        return total
 
     def _sum_of_first(self, text: str) -> int:
         """The sum of the first words, as long as they have at most MOST_TOKENS tokens."""
         total = tokens = 0
         for word in text.translate(self._characters).split():
-            pieces = self._kept_tokens(word)
+            pieces = self._pieces(word)
             tokens += len(pieces)
             if tokens > MOST_TOKENS:
                 break
-            total += sum(map(self._kept_lanes, pieces))
+            total += self._sum(pieces)
         return total
 
     def _vector(self, text: str) -> list[float]:
@@ -401,7 +404,7 @@ class BuiltinEmbedder:
         length = hypot(*lanes)
         if not length or known < KNOWN_SHARE * tokens:
             return []
-        return [component / length for component in lanes]
+        return list(map(truediv, lanes, repeat(length)))
 
     def _unpack(self, total: int) -> tuple[int, ...]:
         size = self.table.dims + COUNTS

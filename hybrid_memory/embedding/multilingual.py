@@ -16,12 +16,12 @@ The file has the layout of builtin.bin, without runs of characters.
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 
 from ..text.characters import fold
-from .builtin import FOLDED, MOST_TOKENS, BuiltinEmbedder, Sums, Table
+from .builtin import FOLDED, MOST_TOKENS, MOST_WORDS, BuiltinEmbedder, Kept, Table
 
 FILE = "multilingual.bin"
 MODEL = "builtin-multilingual-256-v1"
@@ -99,21 +99,20 @@ class MultilingualEmbedder(BuiltinEmbedder):
         return Table(self.path, FOLDED)
 
     @cached_property
-    def _sums_of_words(self) -> Sums[str]:
-        return Sums(self._sum_of_word)
+    def _numbers(self) -> Kept[str, list[int]]:
+        return Kept(lambda word: numbers(word, self._longest), MOST_WORDS)
 
     def _longest(self, text: str) -> tuple[int, int]:
-        number = self.table.longest_prefix(text.encode(errors="surrogatepass"))
-        if number >= 0:
-            return (len(self.table.token(number)), number)
-        return (0, -1)
+        data = text.encode(errors="surrogatepass")
+        length, number = self.table.longest_prefix(data)
+        return len(data[:length].decode()), number
 
-    def _sum_of_word(self, word: str) -> int:
-        return sum(map(self._kept_lanes, numbers(word, self._longest)))
+    def _sum_of_words(self, words: Iterable[str]) -> int:
+        return self._sum(chain.from_iterable(map(self._numbers.__getitem__, words)))
 
     def _sum_of_all(self, text: str) -> int:
-        return sum(map(self._sums_of_words.__getitem__, words(text)))
+        return self._sum_of_words(words(text))
 
     def _sum_of_first(self, text: str) -> int:
         """The sum of the first MOST_TOKENS words, which have at least that number of tokens."""
-        return sum(map(self._sums_of_words.__getitem__, islice(words(text), MOST_TOKENS)))
+        return self._sum_of_words(islice(words(text), MOST_TOKENS))
