@@ -24,7 +24,7 @@ from functools import cache
 from itertools import chain, filterfalse
 from typing import NamedTuple
 
-from .characters import fold
+from .characters import fold, pattern
 from .written_days import may_have_days, split_at_days
 
 # With their private marks
@@ -35,8 +35,8 @@ _PAIRED = (
 )
 # First and last letters of the alphabets of text/stemming.py
 _STEMMED = (("\u0370", "\u04ff"), ("\u0600", "\u06ff"), ("\u0900", "\u097f"))
-# Patterns that a search of plain English does not need are compiled when they are first used
-TOKEN = r"(?:[^\W_]|[\ue000-\uf8ff])+"
+_IN_TOKEN = r"[^\W_]|[\ue000-\uf8ff]"
+TOKEN = f"(?:{_IN_TOKEN})+"
 _ASCII_TOKEN = r"[A-Za-z0-9]+"
 # TOKEN in a text without underscores: one character set is twice as fast as two
 _WORD = r"[\w\ue000-\uf8ff]+"
@@ -156,20 +156,20 @@ def _has_other_alphabet(folded: str) -> bool:
 
 def has_token(folded: str) -> bool:
     """Whether a folded text has a letter or a digit."""
-    return any(c.isalnum() or "\ue000" <= c <= "\uf8ff" for c in folded)
+    return pattern(_IN_TOKEN).search(folded) is not None
 
 
 def whole_tokens(folded: str) -> list[str]:
     """The tokens of folded text, without cutting runs into grams."""
     if folded.isascii():
         return folded.encode().translate(_ASCII_WORDS).decode().split()
-    return re.findall(TOKEN, folded)
+    return pattern(TOKEN).findall(folded)
 
 
 def _searchable(folded: str) -> str:
     if folded.isascii():
         return b" ".join(folded.encode().translate(_ASCII_WORDS).split()).decode()
-    words = re.findall(_WORD, folded.replace("_", " "))
+    words = pattern(_WORD).findall(folded.replace("_", " "))
     if has_gram_run(folded):
         words = [
             token
@@ -233,7 +233,7 @@ def symbolic(folded: str) -> list[str]:
 def _pieces(folded: str) -> list[str]:
     if folded.isascii():
         return folded.encode().translate(_ASCII_PIECES).replace(b". ", b" ").decode().split()
-    return re.findall(_PIECE, folded)
+    return pattern(_PIECE).findall(folded)
 
 
 def _symbolic(piece: str) -> str:
@@ -243,12 +243,12 @@ def _symbolic(piece: str) -> str:
     if (
         piece.isalnum()
         or len(piece) > LONGEST_IDENTIFIER
-        or re.fullmatch(_HYPHENED, piece)
+        or pattern(_HYPHENED).fullmatch(piece)
         or not has_token(piece)
     ):
         return ""
     token = piece.translate(_SYMBOLS)
-    return token if token != piece and re.fullmatch(TOKEN, token) else ""
+    return token if token != piece and pattern(TOKEN).fullmatch(token) else ""
 
 
 def camel_words(text: str) -> str:
@@ -257,7 +257,9 @@ def camel_words(text: str) -> str:
     'call getUserName()' -> 'get User Name'
     """
     return " ".join(
-        part for word in re.findall(_CAMEL_WORD, text) for part in re.findall(_CAMEL, word)
+        part
+        for word in pattern(_CAMEL_WORD).findall(text)
+        for part in pattern(_CAMEL).findall(word)
     )
 
 
@@ -301,7 +303,7 @@ def name(path: str) -> str:
         return ""
     token = folded.translate(_NAME)
     if not (folded.isascii() and folded.isprintable()):
-        token = re.sub(_NOTOKEN, _SPACER, token)
+        token = pattern(_NOTOKEN).sub(_SPACER, token)
     return token + _NAME_END
 
 
@@ -320,15 +322,17 @@ def stem(path: str) -> str:
 
     'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' -> 'phase 7.2'
     """
-    return re.sub(_EXTENSION, "", path)
+    return pattern(_EXTENSION).sub("", path)
 
 
 def tokens(folded: str) -> list[Token]:
     """The tokens of folded text, in the order in which FTS5 counts them."""
     if folded.isascii():
-        return [Token(*match.span(), match[0], WORD) for match in re.finditer(_ASCII_TOKEN, folded)]
+        return [
+            Token(*match.span(), match[0], WORD) for match in pattern(_ASCII_TOKEN).finditer(folded)
+        ]
     found = []
-    for match in re.finditer(TOKEN, folded):
+    for match in pattern(TOKEN).finditer(folded):
         position = match.start()
         for run in gram_run().finditer(folded, *match.span()):
             if run.start() > position:

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from bisect import bisect
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, overload
 from unicodedata import category, east_asian_width
 
@@ -25,8 +26,11 @@ UNSPACED = (
     r"\U00020000-\U0003ffff"
 )
 
+# A pattern that many searches do not need is compiled when it is first used. Faster than the cache
+# of `re`
+pattern = cache(re.compile)
+
 _ZERO_WIDTH_JOINER = "\u200d"
-# These patterns are compiled when first needed, because many searches do not need them.
 # Characters that extend the one before them, but are not marks in unicodedata: joiners, vowels, skin
 # tones, jamo
 _EXTENDS = (
@@ -103,11 +107,13 @@ def begins_grapheme(text: str, at: int) -> bool:
         return before != "\r" or after != "\n"
     if (
         unicodedata.category(after)[0] == "M"
-        or re.match(_EXTENDS, after)
+        or pattern(_EXTENDS).match(after)
         or before == _ZERO_WIDTH_JOINER
     ):
         return False
-    if after.isalnum() and (re.match(_LEADS, before) or unicodedata.combining(before) == _VIRAMA):
+    if after.isalnum() and (
+        pattern(_LEADS).match(before) or unicodedata.combining(before) == _VIRAMA
+    ):
         return False
     if before in _FLAG_LETTERS and after in _FLAG_LETTERS:
         run = text[max(at - _LONGEST_FLAG_RUN, 0) : at]

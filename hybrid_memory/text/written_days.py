@@ -15,6 +15,8 @@ from functools import cache, lru_cache
 from itertools import filterfalse
 from typing import NamedTuple
 
+from .characters import pattern
+
 _NAMES = (  # of the months in the languages above, folded
     "january jan januar janner janvier janv enero ene gennaio janeiro январь января",
     "february feb februar fevrier fevr febrero febbraio fevereiro февраль февраля",
@@ -66,7 +68,6 @@ class WrittenDay(NamedTuple):
 _DIGITS = re.compile("[0-9]+")
 _NUMBERS = "[0-9]+(?:st|nd|rd|th|er|o)?"
 _SIGNS = frozenset("-_./年")  # behind the first number of a day
-_pattern = cache(re.compile)  # faster than the cache of re
 _LETTERS = r"[^\W\d_]+"
 # In a piece between spaces: a year beside a sign, two digits beside a point, or a month's name
 # between hyphens
@@ -80,7 +81,8 @@ class _DayPieces(dict[str, bool]):
     def __missing__(self, piece: str) -> bool:
         if len(self) >= PIECES_KEPT:
             self.clear()
-        self[piece] = re.search(_MAY_BE_DAY, piece) is not None
+        has_digit = _DIGITS.search(piece) is not None
+        self[piece] = has_digit and pattern(_MAY_BE_DAY).search(piece) is not None
         return self[piece]
 
 
@@ -98,7 +100,7 @@ def may_have_days(folded: str, pieces: Iterable[str]) -> bool:
     """Whether a folded text, also given in pieces, may write a day. Takes a
     fraction of the time of the patterns, which most texts do not need.
     """
-    return (
+    return _DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
         or "年" in folded
         or any(map(_DAY_PIECES.__getitem__, filterfalse(str.isalnum, pieces)))
@@ -129,11 +131,11 @@ def names_month(text: str) -> bool:
 def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
     if text[digits.end() : digits.end() + 1] not in _SIGNS and len(digits[0]) != len("20260308"):
         return None
-    iso = _pattern(_ISO).match(text, digits.start())
+    iso = pattern(_ISO).match(text, digits.start())
     if iso:
         date = _date(*iso.groups())
         return WrittenDay(*iso.span(), date) if date else None
-    match = _pattern(_NUMERIC).match(text, digits.start())
+    match = pattern(_NUMERIC).match(text, digits.start())
     date = _numeric(match) if match else None
     return WrittenDay(*match.span(), date) if match and date else None
 
@@ -142,7 +144,7 @@ def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
     """'8 March 2026', '8 March'; with the date "" for a day that does not exist."""
     if digits.end() - digits.start() > 2:
         return None
-    match = _pattern(_DAY_FIRST).match(text, digits.start())
+    match = pattern(_DAY_FIRST).match(text, digits.start())
     if not match or match["name"] not in MONTHS:
         return None
     date = _date(match["y"], str(MONTHS[match["name"]]), digits[0])
@@ -163,7 +165,7 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     start = digits.start() - len(before) + before.rfind(name)
     if name not in MONTHS or text[start - 1 : start].isalnum():
         return None
-    match = _pattern(_AFTER_DAY).match(text, digits.end())
+    match = pattern(_AFTER_DAY).match(text, digits.end())
     if not match:
         return None
     if re.fullmatch(_YEAR, digits[0]):
