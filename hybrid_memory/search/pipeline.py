@@ -221,8 +221,8 @@ class Search:
         answer = Answer(results, state.warnings)
         answer.operators = state.query.operators
         answer.cut = state.cut
-        if state.substitutes:
-            answer.instead = as_written(state.substitutes, state.query.text, results)
+        if state.searched.substitutes:
+            answer.instead = as_written(state.searched.substitutes, state.query.text, results)
         if left_out is not None:
             missing = result_of(left_out, explain=False)
             if not results:
@@ -296,8 +296,9 @@ class Search:
         if state.request.mode == "vector":
             return None
         leg = state.keyword_index.ranked(state.query, depth)
-        state.substitutes = dict(leg.substitutes)
-        state.searched = state.query.with_forms(leg.forms).with_substitutes(leg.substitutes)
+        state.searched = leg.searched
+        if leg.searched.days_are_words:
+            state.query = state.query.with_days_as_words()
         state.is_lookup = leg.is_name or state.query.is_identifier
         return leg
 
@@ -352,8 +353,10 @@ class Search:
 def _of_query(state: SearchState) -> OfQuery:
     """The keys about the query that every result has."""
     of_query: OfQuery = {}
-    if state.substitutes:
-        of_query["instead"] = {word: list(others) for word, others in state.substitutes.items()}
+    if state.searched.substitutes:
+        of_query["instead"] = {
+            word: list(others) for word, others in state.searched.substitutes.items()
+        }
     if any(state.query.operators.values()):
         of_query["operators"] = state.query.operators
     return of_query

@@ -1,6 +1,6 @@
 """The state of a search in progress."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,8 @@ class SearchState:
         self.cut = 0  # hits that `stop` left out
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier
-        # Words of the query that no chunk has, and those that were looked for in their place
-        self.substitutes: Mapping[str, Sequence[str]] = {}
-        self.searched = query  # with its substitutes and the forms of its words
+        # With substitutes for words that no chunk has, and with the forms of its words
+        self.searched = query
 
     @cached_property
     def rarities(self) -> Mapping[str, float]:

@@ -99,28 +99,32 @@ class BM25Index(ABC):
         document comes first, with scores raised above the others. Words that no chunk has are
         replaced by words with a similar spelling; in a query of at most two words that finds
         nothing, also by words that begin with them or contain them. While the user types, this is
-        done before the search; otherwise after it, followed by another search. If still nothing is
-        found, the score is the share of the query's symbols that a chunk contains.
+        done before the search; otherwise after it, followed by another search. If no chunk writes a
+        day that the query names, as in "tomorrow", the name is searched as a word. If still nothing
+        is found, the score is the share of the query's symbols that a chunk contains.
         """
         if query.fts_syntax:
-            return KeywordLeg(self._matching(query, limit))
+            return KeywordLeg(self._matching(query, limit), query)
         query = self._with_forms(query)
         if query.is_typed:
             query = self._correct_words(query, is_found=False)
         hits, is_name = self._search_words(query, limit)
+        if not hits and query.names_days:
+            query = query.with_days_as_words()
+            hits, is_name = self._search_words(query, limit)
         if not query.is_typed and not is_name:
             query = self._correct_words(query, is_found=bool(hits))
             if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
             # A score is the share of the query's symbols that a chunk has
-            return KeywordLeg(self._search_fragments(query, limit), full_score=1.0)
+            return KeywordLeg(self._search_fragments(query, limit), query, full_score=1.0)
         if is_name:
-            return KeywordLeg(hits, True, 0.0, query.substitutes, query.forms)
+            return KeywordLeg(hits, query, is_name=True)
         counts = self._with_counts(distinct_words(query))
         frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
         full = full_score(frequencies, self.size())
-        return KeywordLeg(hits, False, full, query.substitutes, query.forms)
+        return KeywordLeg(hits, query, full_score=full)
 
     def _of_forms(self, query: "Query", word: Term) -> int:
         """The number of chunks with another form of a word; 0 without one."""

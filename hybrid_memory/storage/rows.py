@@ -1,11 +1,11 @@
 """Values that a store returns to a search, the same for every engine."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..text.equality import Form
+if TYPE_CHECKING:
+    from ..text.query import Query
 
 Identity = dict[str, Any]  # what made the embeddings: provider, model, prompts, dims
 # Content hash -> (encoded embedding, whether the text was cut to fit the model)
@@ -61,15 +61,13 @@ class KeywordLeg(NamedTuple):
     """The results of the keyword leg. `is_name` is true if the query is the name of a document.
 
     `full_score` is the BM25 score that counts as a full match; if it is 0, every hit does.
-    `substitutes` maps query words that find nothing to the words that were searched instead; `forms`
-    are other forms of its words that were searched, too.
+    `searched` is the query with the substitutes and the forms of its words.
     """
 
     ranking: Ranking
+    searched: "Query"
     is_name: bool = False
     full_score: float = 0.0
-    substitutes: Mapping[str, Sequence[str]] = MappingProxyType({})
-    forms: Sequence[Form] = ()
 
 
 class Candidate(NamedTuple):

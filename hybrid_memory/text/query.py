@@ -109,6 +109,7 @@ class Query:
         self.is_typed = is_typed
         self.substitutes = substitutes  # word -> words searched instead
         self.forms: Sequence[Form] = ()  # of words, which texts of the memory have
+        self.days_are_words = False  # names of days, such as tomorrow, are words like others
         self._today = today
         self._alternatives: list[list[str]] = []  # groups of words and phrases joined by OR
         if not (fts_syntax or is_literal):
@@ -147,6 +148,20 @@ class Query:
         query = self.with_substitutes(self.substitutes)
         query.forms = forms
         return query
+
+    def with_days_as_words(self) -> "Query":
+        """The same query, in which names of days are words like others."""
+        query = self.with_substitutes(self.substitutes)
+        query.days_are_words = True
+        return query
+
+    @cached_property
+    def names_days(self) -> bool:
+        """Whether it names days without a number: "tomorrow", "last week", "May"."""
+        return any(map(self._is_name, self.periods))
+
+    def _is_name(self, period: "Period") -> bool:
+        return not any(map(str.isdigit, self._folded[period.start : period.end]))
 
     @cached_property
     def possible_forms(self) -> list[Form]:
@@ -263,9 +278,11 @@ class Query:
             for period in self.periods
             if (period.is_named or period.is_open or period.is_day or period.days <= 7)
             and not self._folded[period.start : period.end].isdecimal()  # 20260308
+            and not (self.days_are_words and self._is_name(period))
         ]
         compounds, words = _parsed(_without_periods(self._folded, replaced))
-        if self.periods and not any(_is_content_word(term.tokens[0]) for term in words):
+        has_more = any(_is_content_word(term.tokens[0]) for term in words)
+        if self.periods and not (has_more or self.days_are_words):
             compounds, words = [], []  # the query has nothing but dates
         for period in self.periods:
             terms = [Term((token,), prefix=period.is_month) for token in period.tokens()]
@@ -428,7 +445,8 @@ class Query:
         """
         fragments: dict[str, None] = {}
         for piece, is_word in _pieces(self._start):
-            is_short = len(analyzer.searchable(piece)) < LEAST_WORD and not piece.isalnum()
+            words = analyzer.searchable(piece)  # "" for letters that only join others
+            is_short = len(words) < LEAST_WORD and not (words and piece.isalnum())
             if is_short or not is_word:
                 fragments[piece] = None
         return list(fragments)[:MAX_FRAGMENTS]

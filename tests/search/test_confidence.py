@@ -33,7 +33,7 @@ def covered(store: HybridStore, query: str) -> dict[str, Coverage]:
         ids = [id for (id,) in store.storage.connection.execute("select id from chunks")]  # type: ignore[attr-defined]
         keyword = store.storage.keyword()
         leg = keyword.ranked(Query(query), 10)
-        words = Query(query).with_forms(leg.forms).with_substitutes(leg.substitutes)
+        words = leg.searched
         chunks = store.storage.chunks.candidates(ids)
         found = of_chunks(store.storage, words, keyword.rarities(words), chunks)
     return {chunk.doc_id: found[chunk.id] for chunk in chunks}

@@ -15,7 +15,7 @@ def coverage_of(store: HybridStore, query: str, doc_id: str) -> Coverage:
     with storage.snapshot():
         keyword = storage.keyword()
         leg = keyword.ranked(Query(query), 20)
-        words = Query(query).with_forms(leg.forms).with_substitutes(leg.substitutes)
+        words = leg.searched
         chunks = storage.chunks.candidates(storage.chunks.at(doc_id, 0, 10_000)[:1])
         [covered] = of_chunks(storage, words, keyword.rarities(words), chunks).values()
     return covered

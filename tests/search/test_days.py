@@ -197,3 +197,35 @@ def test_a_day_counts_as_a_word_that_the_passage_has(store: HybridStore) -> None
     )
     [hit] = store.search("8 March 2026", 1, mode="keyword", today=TODAY)
     assert (hit["doc_id"], hit["confidence"]) == ("a.md", 1.0)
+
+
+NAMES_OF_DAYS = [
+    "today", "Tomorrow", "Domani", "oggi", "yesterday", "last week", "this month", "Monday", "lundi",
+    "May", "Сегодня", "明天",
+]  # fmt: skip
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("name", NAMES_OF_DAYS)
+def test_the_name_of_a_day_that_no_text_writes_is_a_word(store: HybridStore, name: str) -> None:
+    put(store, {"a.md": f"the song {name} is nice", "b.md": "the song Grazie is not"})
+    [hit] = store.search(name, 5, mode="keyword", today=TODAY, explain=True)
+    assert (hit["doc_id"], hit["confidence"]) == ("a.md", 1.0)
+    assert "instead" not in hit
+    [hit, *_] = store.search(name, 5, today=TODAY)
+    assert hit["doc_id"] == "a.md"
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("name", ["today", "oggi", "this month", "this week"])
+def test_the_name_of_a_day_that_a_text_writes_is_not_a_word(store: HybridStore, name: str) -> None:
+    put(store, {"a.md": f"the song {name} is nice", "b.md": "2026-04-20: the parcel came"})
+    [hit] = store.search(name, 5, mode="keyword", today=TODAY)
+    assert hit["doc_id"] == "b.md"
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("day", ["2026-04-20", "20.4.2026", "April 20"])
+def test_a_day_in_digits_is_never_searched_as_words(store: HybridStore, day: str) -> None:
+    put(store, {"a.md": "issue 20 and port 2026 were closed on Monday in room 4"})
+    assert store.search(day, 5, mode="keyword", today=TODAY) == []

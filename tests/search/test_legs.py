@@ -12,6 +12,7 @@ from hybrid_memory.storage.rows import KeywordLeg
 from hybrid_memory.text.query import Query
 from tests.conftest import TopicEmbedder
 
+QUERY = Query("words")
 HALF = (0.5, 0.5)
 SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
 
@@ -19,7 +20,7 @@ SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
 def test_each_leg_gives_its_part_on_one_scale() -> None:
     """The best hit has half of the BM25 that is enough, so keywords count by 0.5 cubed; a cosine of 0.9 is halfway from 0.8."""
     legs = put_on_one_scale(
-        KeywordLeg([(1, 4.0), (2, 2.0)], full_score=8.0),
+        KeywordLeg([(1, 4.0), (2, 2.0)], QUERY, full_score=8.0),
         [(3, 0.9)],
         {1: 0.8, 2: 0.85, 3: 0.9},
         SAMPLE,
@@ -34,13 +35,13 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
 
 
 def test_a_looked_up_name_counts_without_coverage() -> None:
-    leg = KeywordLeg([(1, 4.0), (2, 2.0)], is_name=True)
+    leg = KeywordLeg([(1, 4.0), (2, 2.0)], QUERY, is_name=True)
     legs = put_on_one_scale(leg, [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF, is_lookup=True)
     assert [legs.keyword_part(id, coverage=0.5) for id in (1, 2, 3)] == [1.0, 0.5, 0.0]
 
 
 def test_a_chunk_that_only_the_vector_leg_retrieved_has_its_own_bm25() -> None:
-    leg = KeywordLeg([(1, 4.0)])
+    leg = KeywordLeg([(1, 4.0)], QUERY)
     legs = put_on_one_scale(
         leg, [(2, 0.9)], {1: 0.8, 2: 0.9}, SAMPLE, {}, HALF, further_scores={2: 3.0}
     )
@@ -55,13 +56,18 @@ def test_keywords_count_in_full_where_the_best_hit_has_enough(
     full_score: float, strength: float
 ) -> None:
     assert put_on_one_scale(
-        KeywordLeg([(1, 4.0)], full_score=full_score), [], {1: 0.5}, {}, {}, HALF
+        KeywordLeg([(1, 4.0)], QUERY, full_score=full_score), [], {1: 0.5}, {}, {}, HALF
     ).strength == pytest.approx(strength)
 
 
 def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
     legs = put_on_one_scale(
-        KeywordLeg([(1, 4.0), (2, 2.0)], full_score=8.0), [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF
+        KeywordLeg([(1, 4.0), (2, 2.0)], QUERY, full_score=8.0),
+        [(3, 0.9)],
+        {3: 0.9},
+        SAMPLE,
+        {},
+        HALF,
     )
     assert legs.vector_parts == pytest.approx({1: 0.5, 2: 0.25, 3: 0.5})
     assert legs.nearness.keys() == {3}
@@ -73,7 +79,7 @@ def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_
     """Chunk 3 begins with 7 and 8, nearnesses 0.5 and 0; 4 begins with 9, which has no embedding; 5 has none, but leads."""
     cosine = {3: 0.9, 4: 0.9, 7: 0.9, 8: 0.8}
     legs = put_on_one_scale(
-        KeywordLeg([(5, 4.0)]),
+        KeywordLeg([(5, 4.0)], QUERY),
         [(3, 0.9), (4, 0.9)],
         cosine,
         {1: 0.8, 2: 0.8},
@@ -92,7 +98,7 @@ def test_leads_and_their_share_are_those_of_the_documentation() -> None:
 
 def test_a_leg_alone_is_divided_by_its_best() -> None:
     assert put_on_one_scale(
-        KeywordLeg([(1, 4.0), (2, 1.0)], full_score=8.0), None, {}, {}, {}, (1.0, 0.0)
+        KeywordLeg([(1, 4.0), (2, 1.0)], QUERY, full_score=8.0), None, {}, {}, {}, (1.0, 0.0)
     ).bm25 == {
         1: 1.0,
         2: 0.25,
@@ -127,7 +133,7 @@ def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
 ) -> None:
     by_vector = sorted(((id, x) for id, x in cosine.items() if x > 0), key=lambda hit: -hit[1])
     legs = put_on_one_scale(
-        KeywordLeg(ranked, full_score=full_score), by_vector, cosine, sample, leads, HALF
+        KeywordLeg(ranked, QUERY, full_score=full_score), by_vector, cosine, sample, leads, HALF
     )
     assert all(0 <= part <= 1 for part in [*legs.bm25.values(), *legs.vector_parts.values()])
     assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.bm25[hit[0]])] == [

@@ -239,7 +239,7 @@ def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, li
         ranked = keyword.ranked(Query(query), 20)
         ids = [id for id, _ in ranked.ranking][:10]
         chunks = store.storage.chunks.candidates(ids)
-        words = Query(query).with_forms(ranked.forms).with_substitutes(ranked.substitutes)
+        words = ranked.searched
         coverage = of_chunks(store.storage, words, keyword.rarities(words), chunks)
         scores = keyword.scores(words, ids)
     shares = [

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, fts
@@ -103,6 +103,8 @@ def test_no_query_raises_whatever_its_characters(keyword_store: HybridStore, que
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1))
+@example("oggi")  # a day that no text writes
+@example("\u0640")  # a letter that folding removes
 def test_a_text_is_found_by_itself(keyword_store: HybridStore, text: str) -> None:
     assume(text[0] != "-" and ":" not in text)  # -word leaves out, tag:word is a filter
     put(keyword_store, it=f"x {text} y")

@@ -117,7 +117,7 @@ def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
     with store.storage.snapshot():
         keyword = store.storage.keyword()
         leg = keyword.ranked(query, 1)
-        words = query.with_forms(leg.forms).with_substitutes(leg.substitutes)
+        words = leg.searched
         chunks = store.storage.chunks.candidates(store.storage.chunks.at(doc_id))
         coverages = of_chunks(store.storage, words, keyword.rarities(words), chunks).values()
     return {word for coverage in coverages for word in coverage.terms}
