@@ -100,9 +100,9 @@ def links_in(text: str, first_line: int) -> list[Link]:
 def _find_links(text: str) -> Iterator[tuple[int, str, str]]:
     if "[[" in text:
         for link in WIKILINK.finditer(text):
-            target = link[2].strip()
+            target = link["target"].strip()
             if path_of(target) and not _is_placeholder(target):
-                yield link.start(), target, "embed" if link[1] else "wikilink"
+                yield link.start(), target, "embed" if link[0][0] == "!" else "wikilink"
     if "](" in text:
         for link in LINK_TARGET.finditer(text):
             target = link[1] or link[2]

@@ -49,7 +49,7 @@ def find(storage: "Storage", target: str) -> tuple[str, Place]:
     """
     link = WIKILINK.fullmatch(target.strip())
     if link:
-        target = link[2].strip()
+        target = link["target"].strip()
     doc_id = _exactly(storage.catalog, target)
     if doc_id:
         return doc_id, WHOLE

@@ -62,7 +62,7 @@ _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
 _EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
 _NOTOKEN = r"(?:[^\w\ue000-\uf8ff]|_)+"
 _CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
-HUMP = re.compile("[a-z0-9][A-Z]")
+HUMP = re.compile("[A-Z](?<=[a-z0-9].)")  # a capital in a word: few characters to look at
 _CAMEL_WORD = r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*"
 
 

@@ -58,7 +58,7 @@ def test_links_and_tags_are_those_that_a_parser_finds_tags_in(path: Path) -> Non
     body = "\n".join(parsed.text.split("\n")[parsed.skipped :])
     ours = document_links(body, 0, {})
     texts = [(is_heading, re.sub("%%.*?%%", "", text)) for is_heading, text in texts_of(body)]
-    names = {link[2].strip() for _, text in texts for link in WIKILINK.finditer(text)}
+    names = {link["target"].strip() for _, text in texts for link in WIKILINK.finditer(text)}
     tags = {
         tag
         for is_heading, text in texts
