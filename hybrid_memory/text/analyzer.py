@@ -206,8 +206,9 @@ def tokens_with_identifiers(text: str) -> tuple[str, str]:
     if HUMP.search(text):  # in the original text, because folding may move the end of a word
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
-    tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
-    is_plain = not may_have_days(folded, pieces)
+    signed = list(filterfalse(str.isalnum, pieces))
+    tokens = filter(None, map(_SYMBOLIC.__getitem__, signed))
+    is_plain = not may_have_days(folded, pieces, signed)
     indexed_text = stemmed(_searchable(simple)) if is_plain else _indexed(folded)
     return indexed_text, " ".join([*camel, *tokens])
 

@@ -12,7 +12,6 @@ A form that can be read in two ways is none: 03/04/2026. Dates with points are d
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from itertools import filterfalse
 from typing import NamedTuple
 
 from .characters import pattern
@@ -96,14 +95,14 @@ def _month_pieces() -> frozenset[str]:
     return frozenset(f"{name}{sign}" for name in spelled for sign in ("", ".", ","))
 
 
-def may_have_days(folded: str, pieces: Iterable[str]) -> bool:
-    """Whether a folded text, also given in pieces, may write a day. Takes a
-    fraction of the time of the patterns, which most texts do not need.
+def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> bool:
+    """Whether a folded text may write a day. It is also given in pieces; `signed` are those that have
+    a sign. Takes a fraction of the time of the patterns, which most texts do not need.
     """
     return _DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
         or "年" in folded
-        or any(map(_DAY_PIECES.__getitem__, filterfalse(str.isalnum, pieces)))
+        or any(map(_DAY_PIECES.__getitem__, signed))
     )
 
 
