@@ -201,11 +201,9 @@ class HybridStore:
         return choice.ADVICE.get(identity["provider"])
 
     def _some_texts(self) -> list[str]:
-        """The texts about to be ingested, or else the beginnings of the newest documents."""
-        if self.incoming_texts:
-            return self.incoming_texts
+        """The texts about to be ingested, and the beginnings of the newest documents."""
         _, newest = self.storage.catalog.listing(None, SAMPLED)
-        texts = []
+        texts = [*self.incoming_texts]
         for document in newest:
             chunks = self.storage.chunks.at(document["doc_id"], 1, SAMPLED)
             texts.append(" ".join(row.text for row in self.storage.chunks.rows(chunks).values()))

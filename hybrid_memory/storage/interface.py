@@ -223,6 +223,9 @@ class Documents(Protocol):
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
         """The documents of a collection that came from files, by id."""
 
+    def ids_in(self, collection: str) -> Iterator[str]:
+        """The ids of the documents of a collection that came from files."""
+
     def from_path(self, path: str) -> list[StoredDocument]:
         """The documents that came from this file, or from files below this folder."""
 

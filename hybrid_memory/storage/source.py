@@ -119,13 +119,18 @@ class Source(NamedTuple):
             return name
         return f"{self.collection}/{name}"
 
+    def id_of(self, path: str) -> str | None:
+        """The id of the document whose file has this path; None for files of other folders."""
+        if self.is_file and path == self.path:
+            return self.doc_id(os.path.basename(path))
+        above = os.path.join(self.path, "")
+        if self.is_file or not path.startswith(above):
+            return None
+        return self.doc_id(path[len(above) :])
+
     def has(self, doc_id: str, path: str) -> bool:
         """Whether the document with this id, from a file with this path, belongs to this source."""
-        if not is_in(path, self.path) or (self.is_file and path != self.path):
-            return False
-        return doc_id == self.doc_id(
-            os.path.basename(path) if self.is_file else path[len(os.path.join(self.path, "")) :]
-        )
+        return doc_id == self.id_of(path)
 
     def command(self, *, incremental: bool = True) -> str:
         """The command that ingests it again with the same settings; if not `incremental`, one that

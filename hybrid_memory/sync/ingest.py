@@ -1,10 +1,10 @@
 """Make the store the mirror of folders: add what is new or changed, remove what vanished.
 
-All sources are listed first, and each file is assigned to one of them. Then, source by source:
-decide which files are due, read them, here or in worker processes, and write them, many in one
-transaction. A document whose text is only re-chunked is held back until its new chunks have
-embeddings. Then vanished documents are removed. Last, chunks without an embedding are embedded; the
-built-in model embeds new documents while they are read.
+All sources are listed first: unchanged files are counted, and each other file is assigned to one
+source. Then, source by source: decide which files are due, read them, here or in worker processes,
+and write them, many in one transaction. A document whose text is only re-chunked is held back until
+its new chunks have embeddings. Then vanished documents are removed. Last, chunks without an
+embedding are embedded; the built-in model embeds new documents while they are read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -112,9 +112,7 @@ class Ingest:
         listings = self.mirror(sources, embeds=True)
         self._warn_of_other_sources(listings)
         for listing in listings:
-            if not (
-                listing.files or listing.others or listing.walk.unread or listing.has_documents()
-            ):
+            if listing.is_empty and not (listing.walk.unread or listing.has_documents()):
                 self.report.warning(
                     listing.source.path,
                     f"no file here matches {_either(listing.source)}",
@@ -150,13 +148,11 @@ class Ingest:
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)
         listings = [
-            plan.list_files(
-                storage.sources.with_earlier_choices(source), storage.documents, self.report
-            )
-            for source in sources
+            plan.list_files(source, self._rules_for(source), storage.documents, self.report)
+            for source in map(storage.sources.with_earlier_choices, sources)
         ]
         listings = plan.assign_files(listings, storage)
-        self._total = sum(len(listing.files) for listing in listings)
+        self._total = sum(listing.unchanged + len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
             self._store.incoming_texts = sample_texts(listings)
         processes = closing(Workers(self._workers)) if self._workers > 1 else nullcontext()
@@ -175,21 +171,18 @@ class Ingest:
 
     def _read_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
         """Read and write the files of a source that are due."""
-        rules = self._rules
-        if self._rechunk:
-            rules = rules._replace(chunking=listing.source.chunking(self._store.config))
+        rules = self._rules_for(listing.source)
         intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
         writer.embedder = self._builtin
         try:
-            changed = intake.changed()
-            unchanged = len(listing.files) - len(changed)
-            if unchanged:
-                self._done += unchanged
+            if listing.unchanged:
+                self.report.skip(UNCHANGED, listing.unchanged)
+                self._done += listing.unchanged
                 self._tell_files(writer)
-            for number, (due, outcome) in enumerate(self._outcomes(intake, changed, workers), 1):
+            for number, (due, outcome) in enumerate(self._outcomes(intake, workers), 1):
                 if due:
                     intake.index(due, outcome)
-                if number == len(changed):  # the last one
+                if number == len(listing.files):  # the last one
                     intake.finish()
                 self._done += 1
                 self._tell_files(writer)
@@ -202,16 +195,21 @@ class Ingest:
             raise
         intake.remember_source()
 
+    def _rules_for(self, source: Source) -> Rules:
+        if self._rechunk:
+            return self._rules._replace(chunking=source.chunking(self._store.config))
+        return self._rules
+
     def _outcomes(
-        self, intake: "Intake", changed: list[FoundFile], workers: "Workers | None"
+        self, intake: "Intake", workers: "Workers | None"
     ) -> Iterator[tuple["Due | None", Outcome | None]]:
         """Yield the work for each file, with its outcome if a worker has done it."""
         if workers is None:
-            yield from ((due, None) for due in intake.decisions(changed))
+            yield from ((due, None) for due in intake.decisions())
             return
         builtin = self._builtin
         model = (builtin.provider, builtin.path) if builtin else None
-        jobs = ((due, due and due.job) for due in intake.decisions(changed))
+        jobs = ((due, due and due.job) for due in intake.decisions())
         yield from workers.outcomes(jobs, intake.options, model)
 
     @property
@@ -234,7 +232,7 @@ class Ingest:
     def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
         """Remove the documents of files that the walk did not find."""
         source = listing.source
-        if not (source.is_file or listing.files or listing.others):
+        if listing.is_empty and not source.is_file:
             vanished = listing.vanished()
             if vanished and not source.outlives_files:
                 kept = plural(len(vanished), "document from here was", "documents from here were")
@@ -388,24 +386,10 @@ class Intake:
         )
         self.options = ReadOptions.of(source, store.config)
 
-    def changed(self) -> list[FoundFile]:
-        """The files that are new or changed. The others count as skipped."""
-        known = self._listing.known
-        changed = []
-        for file in self._listing.files:
-            document = known.get(self._source.doc_id(file.relative))
-            is_same = document and document.path == file.path
-            if not (document and is_same and self._rules.is_unchanged(file, document)):
-                changed.append(file)
-        unchanged = len(self._listing.files) - len(changed)
-        if unchanged:
-            self._report.skip(UNCHANGED, unchanged)
-        return changed
-
-    def decisions(self, files: Iterable[FoundFile]) -> Iterator[Due | None]:
-        """Yield the work for each file, or None, so that the caller can count all files."""
+    def decisions(self) -> Iterator[Due | None]:
+        """Yield the work for each new or changed file, or None, so that the caller can count them."""
         documents = self._listing.known
-        named = [(self._source.doc_id(file.relative), file) for file in files]
+        named = [(self._source.doc_id(file.relative), file) for file in self._listing.files]
         taken = self._writer.report_taken(
             (doc_id, file.path)
             for doc_id, file in named

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ from ..storage.source import (
 )
 from ..text.characters import storable_name
 from .report import LITTLE_NEW, Report
+
+BATCH = 500  # files whose documents are read at a time
 
 
 def select_sources(
@@ -168,35 +171,48 @@ Key = tuple[str | None, str]  # collection and path; unique
 
 
 class Listing(NamedTuple):
-    """The present files of a source, and its documents in the store, by id."""
+    """The files of a source, and its documents in the store.
+
+    Files with unchanged documents are only counted, so that a large folder needs little memory.
+    """
 
     source: Source
     walk: Walk
-    files: list[FoundFile]
-    known: dict[str, StoredDocument]
+    files: list[FoundFile]  # new or changed
+    known: dict[str, StoredDocument]  # the documents of these files, by id
+    unchanged: int  # the number of other files
+    found: dict[str, bool]  # ids of files and documents; whether the walk found the file
+    missing: list[StoredDocument]  # the documents without a found file
     # Other sources with files of this one as their documents, and the number of files
     others: tuple[tuple[Source, int], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the folder has no file at all."""
+        return not (self.files or self.unchanged or self.others)
+
+    def has(self, path: str) -> bool:
+        """Whether the walk found a file with this path."""
+        doc_id = self.source.id_of(path)
+        return doc_id is not None and self.found.get(doc_id, False)
 
     def vanished(self) -> list[str]:
         """The ids of the documents below this folder whose file names match its patterns, and whose
         files the walk did not find, except below folders that could not be listed, and files that
         only iCloud has.
         """
-        missing = set(self.known)
-        missing.difference_update(self.source.doc_id(file.relative) for file in self.files)
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
         return [
             document.doc_id
-            for document in self.known.values()
-            if document.doc_id in missing
-            and self._is_ours(document)
+            for document in self.missing
+            if self._is_ours(document)
             and document.path not in self.walk.evicted
             and not os.path.join(str(document.path), "").startswith(unread)
         ]
 
     def has_documents(self) -> bool:
         """Whether the store has a document below this folder whose file name matches its patterns."""
-        return any(map(self._is_ours, self.known.values()))
+        return any(map(self._is_ours, [*self.known.values(), *self.missing]))
 
     def _is_ours(self, document: StoredDocument) -> bool:
         path = document.path
@@ -209,7 +225,7 @@ class Listing(NamedTuple):
 
         It removes nothing if the folder has no file at all: its disk may not be mounted.
         """
-        if self.source.is_file or self.source.keep_missing or not (self.files or self.others):
+        if self.source.is_file or self.source.keep_missing or self.is_empty:
             return []
         return self.vanished()
 
@@ -217,14 +233,15 @@ class Listing(NamedTuple):
 def assign_files(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
     """Remove from each listing the files that belong to other sources, and count those in `others`.
 
-    A source keeps the documents that it already has. The store is read only if sources may reach
-    the same files.
+    A source keeps the documents that it already has. The store is read only if something differs
+    and sources may reach the same files.
     """
     sources = {
         _key(source): source
         for source in [*storage.sources.all(), *(listing.source for listing in listings)]
     }
-    if not _may_meet(sources.values()):
+    differs = any(listing.files or listing.missing for listing in listings)
+    if not differs or not _may_meet(sources.values()):
         return list(listings)
     documents, place = _documents(storage, sources), _places()
     listings = [_without_others(listing, documents) for listing in listings]
@@ -303,13 +320,13 @@ def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> 
     single file below a folder.
     """
     key = _key(listing.source)
-    only = {
-        doc_id
-        for doc_id in listing.known
-        if documents.get(doc_id, ("", key))[1] != key and not listing.source.is_file
-    }
+
+    def may_be_ours(doc_id: str) -> bool:
+        return documents.get(doc_id, ("", key))[1] == key or listing.source.is_file
+
     return listing._replace(
-        known={doc_id: known for doc_id, known in listing.known.items() if doc_id not in only}
+        known={doc_id: known for doc_id, known in listing.known.items() if may_be_ours(doc_id)},
+        missing=[document for document in listing.missing if may_be_ours(document.doc_id)],
     )
 
 
@@ -343,31 +360,48 @@ class Rules(NamedTuple):
         return is_same and self.is_current(known)
 
 
-def list_files(source: Source, documents: Documents, report: Report) -> Listing:
+def list_files(source: Source, rules: Rules, documents: Documents, report: Report) -> Listing:
     """Walk a source. A folder that cannot be listed is an error in the report."""
     vault_format.cache_clear()
     walk = source.walk()
+    rest: Iterator[FoundFile]
     if source.is_file:
         name = os.path.basename(source.path)
-        found = [file._replace(relative=name) for file in walk.file(source.path)]
-        known = documents.get(source.doc_id(name))
-        return Listing(source, walk, found, {known.doc_id: known} if known else {})
-    found = list(walk)
+        rest = (file._replace(relative=name) for file in walk.file(source.path))
+        found = {source.doc_id(name): False}
+    else:
+        rest = iter(walk)
+        found = dict.fromkeys(documents.ids_in(str(source.collection)), False)
+    files: list[FoundFile] = []
+    known: dict[str, StoredDocument] = {}
+    unchanged = 0
+    while batch := [(source.doc_id(file.relative), file) for file in islice(rest, BATCH)]:
+        stored = documents.several([doc_id for doc_id, _ in batch if doc_id in found])
+        for doc_id, file in batch:
+            found[doc_id] = True
+            document = stored.get(doc_id)
+            if document and document.path == file.path and rules.is_unchanged(file, document):
+                unchanged += 1
+                continue
+            files.append(file)
+            if document:
+                known[doc_id] = document
     for path, reason in walk.unread:
         report.error(path, reason, "unreadable")
-    return Listing(source, walk, found, documents.of_collection(str(source.collection)))
+    missing = documents.several([doc_id for doc_id, is_found in found.items() if not is_found])
+    return Listing(source, walk, files, known, unchanged, found, list(missing.values()))
 
 
 def count_left_out(listings: Collection[Listing]) -> Counter[str]:
     """Count the files and folders that were left out, by rule, except files that another listing
     has.
     """
-    entries: dict[str, str] = {}
-    for listing in listings:
-        entries |= listing.walk.left_out
-    for listing in listings:
-        for file in listing.files:
-            entries.pop(file.path, None)
+    entries = {
+        path: rule
+        for listing in listings
+        for path, rule in listing.walk.left_out.items()
+        if not any(other.has(path) for other in listings if other is not listing)
+    }
     return Counter(entries.values())
 
 
@@ -441,11 +475,10 @@ class Refusals:
 
     def forget_gone(self, listing: Listing) -> None:
         """Forget deleted files of a source."""
-        present = {file.path for file in listing.files}
         above = os.path.join(listing.source.path, "")
         for path in list(self._by_path):
             is_ours = path.startswith(above) or path == listing.source.path
-            if is_ours and path not in present and not os.path.lexists(path):
+            if is_ours and not os.path.lexists(path):
                 self._forget(path)
 
     def save(self) -> None:

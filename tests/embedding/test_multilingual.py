@@ -169,6 +169,17 @@ def test_the_first_ingest_chooses_the_table_and_the_store_keeps_it(
     assert stats["pending_count"] == 0
 
 
+def test_unchanged_notes_choose_the_table_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for number in range(8):
+        (tmp_path / f"notes/{number}.md").write_text(CHINESE)
+    run("ingest", "--path", str(tmp_path / "notes"), "--provider", "none")
+    (tmp_path / "notes/new.md").write_text("The password is not here.")
+    run("update", "--provider", "auto")
+    stats = answer(run("stats", "--provider", "auto"))
+    assert stats["embeddings"]["provider"] == "builtin-multilingual"
+
+
 def test_a_stored_text_chooses_the_table(run: Run) -> None:
     run("store", "--doc-id", "note", "--text", CHINESE, "--provider", "auto")
     run("update", "--provider", "auto")

@@ -1,4 +1,5 @@
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -289,6 +290,54 @@ def test_what_one_of_two_listings_of_a_folder_takes_is_not_left_out_by_the_other
     assert (report.files, report.skipped_by) == (2, {"pattern": 1, "hidden": 1})
     again = ingest(store, folder, patterns=["*.md", "*.jsonl"], incremental=True)
     assert (again.skipped, again.skipped_by) == (2, {"unchanged": 2, "pattern": 1, "hidden": 1})
+
+
+def test_file_that_was_ingested_by_itself_is_not_left_out_by_its_folder(
+    store: HybridStore, notes: Notes
+) -> None:
+    folder = notes({"a.md": "gpu", ".hidden.md": "dog", ".other.md": "cat"})
+    for _ in range(2):
+        report = ingest(store, folder, folder / ".hidden.md", incremental=True)
+        assert report.skipped_by["hidden"] == 1
+    assert report.skipped_by["unchanged"] == 2
+
+
+def test_unchanged_files_are_only_counted(store: HybridStore, notes: Notes) -> None:
+    folder = notes({f"{number}.md": "gpu" for number in range(5)})
+    ingest(store, folder)
+    notes({"1.md": "dog", "new.md": "cat"})
+    (folder / "2.md").unlink()
+    [source] = store.storage.sources.all()
+    rules = plan.Rules(incremental=True, everything=False)
+    listing = plan.list_files(source, rules, store.storage.documents, Report())
+    assert [file.relative for file in listing.files] == ["1.md", "new.md"]
+    assert list(listing.known) == ["memory/1.md"]
+    assert listing.vanished() == ["memory/2.md"]
+    assert listing.unchanged == 3
+
+
+def test_copy_of_a_file_that_has_its_id_is_not_unchanged(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
+    folder = notes({"a.md": "gpu"})
+    copy = Path(shutil.copy2(folder / "a.md", tmp_path))
+    ingest(store, copy, collection="memory")
+    report = ingest(store, folder, incremental=True)
+    assert report.skipped == 0
+    assert [error["kind"] for error in report.errors] == ["id taken"]
+
+
+def test_files_are_compared_in_batches(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "BATCH", 2)
+    folder = notes({f"{number}.md": f"gpu {number}" for number in range(7)})
+    assert ingest(store, folder, incremental=True).files == 7
+    notes({"3.md": "dog", "new.md": "cat"})
+    (folder / "0.md").rename(folder / "renamed.md")
+    report = ingest(store, folder, incremental=True)
+    assert (report.files, report.skipped, report.removed) == (3, 5, 1)
+    assert ingest(store, folder, incremental=True).skipped == 8
 
 
 def test_links_are_counted_and_not_followed(

@@ -304,6 +304,10 @@ OF_IDS = f"{STORED} and doc_id = any(%(doc_ids)s)"
 OF_COLLECTION = (
     f"{STORED} and collection = %(collection)s and source_path is not null and host = %(host)s"
 )
+IDS_IN = """
+select doc_id from documents
+where  space = %(space)s and collection = %(collection)s and source_path is not null and host = %(host)s
+"""
 OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
 
 WHOLE = """
@@ -345,10 +349,15 @@ class Documents:
         return {stored[row[0]]: _stored(row) for row in rows}
 
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
-        rows = self._conn.all(
-            OF_COLLECTION, {"space": self._space, "collection": text(collection), "host": here()}
-        )
+        rows = self._conn.all(OF_COLLECTION, self._here(collection))
         return {row[0]: _stored(row) for row in rows}
+
+    def ids_in(self, collection: str) -> Iterator[str]:
+        return (doc_id for (doc_id,) in self._conn.all(IDS_IN, self._here(collection)))
+
+    def _here(self, collection: str) -> dict[str, Any]:
+        """The parameters for the files of a collection on this host."""
+        return {"space": self._space, "collection": text(collection), "host": here()}
 
     def from_path(self, path: str) -> list[StoredDocument]:
         documents = map(_stored, self._conn.all(OF_FILES, {"space": self._space, "host": here()}))

@@ -178,6 +178,7 @@ select doc_id from documents where source_path is null and chunking <> ? order b
 INDEXED_AT = "select indexed_at from documents where doc_id = ?"
 SET_INDEXED_AT = "update documents set indexed_at = ? where doc_id = ?"
 OF_COLLECTION = f"{STORED} where collection = ? and source_path is not null"
+IDS_IN = "select doc_id from documents where collection = ? and source_path is not null"
 OF_FILES = f"{STORED} where source_path is not null"
 OF_ID = f"{STORED} where doc_id = ?"
 OF_IDS = f"{STORED} where doc_id in (select value from json_each(?))"
@@ -244,6 +245,9 @@ class Documents:
 
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
         return {row[0]: _stored(row) for row in self._conn.execute(OF_COLLECTION, (collection,))}
+
+    def ids_in(self, collection: str) -> Iterator[str]:
+        return (doc_id for (doc_id,) in self._conn.execute(IDS_IN, (collection,)))
 
     def from_path(self, path: str) -> list[StoredDocument]:
         documents = map(_stored, self._conn.execute(OF_FILES))
