@@ -32,7 +32,7 @@ class Chunk:
     heading_path: str = ""  # "Setup > GPU server > SSH"
     start_line: int = 1  # counted with the front matter
     end_line: int = 1
-    header: str = ""  # of a table, repeated in `text` above later rows, but not in their lines
+    header: str = ""  # lines above it, such as of a table, that `text` repeats; not in its lines
     date: str | None = None  # YYYY-MM-DD, if the passage has another day than the document
     role: str | None = None  # who speaks in it, see roles.py; None: not a conversation
     items: str = ""  # the first lines of the list items in which it begins: "Garage > Shelf one"

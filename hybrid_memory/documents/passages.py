@@ -261,8 +261,10 @@ class _Items:
             self._next = next(self._found, None)
         own = self._next
         if own and own["first"] and own.start() == line_break and at >= own.start("first"):
-            return _titles([*self._above(_width(self._text, own.start("indent"))), own["first"]])
-        return _titles(self._above(_width(self._text, line_break + 1)))
+            return _titles(
+                [*self._above(indentation(self._text, own.start("indent"))), own["first"]]
+            )
+        return _titles(self._above(indentation(self._text, line_break + 1)))
 
     def _above(self, indent: int) -> list[str]:
         return [first for column, first in self._open if column < indent]
@@ -274,14 +276,14 @@ class _Items:
         if not line["first"]:
             self._open = []
             return
-        indent = _width(self._text, line.start("indent"))
+        indent = indentation(self._text, line.start("indent"))
         while self._open and self._open[-1][0] >= indent:
             self._open.pop()
         self._open.append((indent, line["first"]))
 
 
-def _width(text: str, line: int) -> int:
-    """The number of columns before the text of a line."""
+def indentation(text: str, line: int) -> int:
+    """The number of columns before the text of a line that begins at this position."""
     indent = INDENT.match(text, line)
     assert indent  # the pattern matches anywhere
     return len(indent[0].expandtabs(4))

@@ -4,9 +4,10 @@ A portion ends above a line with which a chunk begins, and which ends all code, 
 quotes and tables above it: a heading or a list item that is not indented, or any such line below an
 empty one. A text without such a line is divided anywhere:
 
-- A table's header and the first line of code are repeated in the next portion.
+- A table's header, the first line of code and the beginnings of the list items around the place are
+  repeated in the next portion.
 - Other text is divided at the beginning of a chunk or, in a very long line, of a word. The chunks
-  after it may begin elsewhere, and lack the list items around them.
+  after it may begin elsewhere, and indented text that belongs to HTML above it is code.
 - A comment, or text hidden between %% or $$, is text.
 """
 
@@ -18,7 +19,8 @@ from typing import NamedTuple
 
 from .chunker import BEGINNING, Chunk, Place
 from .code import without_code, without_hidden
-from .structure import Block, Heading, Markup, below
+from .passages import LONGEST_ITEM, clipped, indentation
+from .structure import LIST_MARK, Block, Heading, Markup, below
 
 # Characters. The text below a portion may change its last chunk: this much, and three chunks, are read
 # ahead
@@ -110,7 +112,7 @@ class Divider:
         for number, at in self._line_starts():
             block = self._block(at)
             if not block:
-                return self._end(number, at)
+                return self._end(number, at)._replace(repeated=self._items_around(at))
             first_line = self._text[block.start : block.first]
             return self._end(number, at)._replace(repeated=block.header or first_line)
         text = self._window.text
@@ -141,6 +143,26 @@ class Divider:
         if number >= 0 and at <= self._structure.blocks[number].end:
             return self._structure.blocks[number]
         return None
+
+    def _items_around(self, at: int) -> str:
+        """The beginnings of the list items that go on after the start of a line, one a line: without
+        them, inner items would be code.
+        """
+        text = self._text
+        beginnings: list[str] = []
+        width = indentation(text, at)
+        end = at - 1
+        while width and end > 0:
+            start = text.rfind("\n", 0, end) + 1
+            column = indentation(text, start)
+            if column < width and start < end:
+                if LIST_MARK.match(text, start, end):
+                    beginnings.insert(0, clipped(text[start:end], LONGEST_ITEM) + "\n")
+                    width = column
+                elif not column:
+                    break  # text below the list
+            end = start - 1
+        return "".join(beginnings)
 
     def _is_below_text(self, at: int) -> bool:
         """Whether there is text between a line and the heading above. A heading without text belongs

@@ -236,11 +236,19 @@ def test_what_is_hidden_for_long_is_text(path: Path, bounded: list[int], hidden:
     assert_lines(path, found["chunks"])
 
 
-def test_a_long_inner_list_loses_nothing(path: Path, bounded: list[int]) -> None:
-    path.write_text("- outer\n" + "".join(f"  - inner {number}\n" for number in range(2_000)))
-    chunks = document(in_portions(path), path, 200, 0)["chunks"]
-    assert sum(chunk.text.count("inner") for chunk in chunks) == 2_000
-    assert_lines(path, chunks)
+@pytest.mark.parametrize(
+    "items", ["- outer\n  - ", "- outer\n\t- long {}\n\t\t- ", "1. outer\n   * "]
+)
+def test_a_long_inner_list_stays_a_list(path: Path, bounded: list[int], items: str) -> None:
+    *around, inner = items.replace("{}", "word " * 50).split("\n")
+    rows = "".join(f"{inner}inner [[Note {number}]]\n" for number in range(1_000))
+    path.write_text("\n".join([*around, rows]) + "\nThe end.\n")
+    found = document(in_portions(path), path, 200, 0)
+    assert found["links"] == whole(path).links
+    assert sum(chunk.text.count("inner") for chunk in found["chunks"]) == 1_000
+    assert all("outer" in chunk.header + chunk.items for chunk in found["chunks"][1:-1])
+    assert max(bounded) <= 9_000
+    assert_lines(path, found["chunks"])
 
 
 def test_the_speakers_of_a_long_conversation(path: Path, lengths: list[int]) -> None:
