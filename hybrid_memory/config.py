@@ -3,10 +3,10 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from reprlib import repr as short_repr
-from typing import Any, NamedTuple
+from typing import Any
 
 from .addresses import address_fault, is_server, looks_like_address
 from .errors import ConfigError, UsageError, suggestion
@@ -24,21 +24,33 @@ from .registry import PROVIDERS, RERANKERS
 MAXIMUM = 10**9  # larger numbers do not fit into SQLite, into memory or into a timer
 
 
-class Key(NamedTuple):
+class Key:
     """A setting: its name, its default, and the values that it accepts.
 
     `least` and `most` bound a number. `choices` are the only texts accepted, if there are any.
     `check` replaces the check of the type. `optional`: null is accepted.
     """
 
-    name: str
-    type: type
-    default: Any
-    least: int = 0
-    most: int = MAXIMUM
-    choices: tuple[str, ...] = ()
-    check: "Callable[[Key, Any], Any] | None" = None
-    optional: bool = False
+    def __init__(
+        self,
+        name: str,
+        type: type,
+        default: Any,
+        *,
+        least: int = 0,
+        most: int = MAXIMUM,
+        choices: Sequence[str] = (),
+        check: "Callable[[Key, Any], Any] | None" = None,
+        optional: bool = False,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.default = default
+        self.least = least
+        self.most = most
+        self.choices = choices
+        self.check = check
+        self.optional = optional
 
 
 def _typed(key: Key, value: Any) -> Any:

@@ -501,6 +501,22 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(
     assert loaded & heavy == set()
 
 
+def test_a_search_compiles_no_annotation(environ: dict[str, str], run: Run) -> None:
+    """A quoted annotation in a NamedTuple or TypedDict is compiled, and the first one loads `ast`."""
+    run("store", "--doc-id", "x", "--text", "gpu")
+    code = (
+        "import sys; compiled = [];"
+        "sys.addaudithook(lambda event, args: event == 'compile' and compiled.append(args));"
+        "from hybrid_memory.cli import main; main(['search', 'gpu', '--mode', 'keyword']);"
+        "annotations = [source for source, file in compiled if file == '<string>'];"
+        "print([each for each in annotations if not each.startswith(b'lambda _cls')])  # of a tuple"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_search_that_finds_nothing_does_not_count_documents(
     environ: dict[str, str], run: Run
 ) -> None:

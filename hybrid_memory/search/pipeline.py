@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..registry import RERANKED, load
 from ..storage.bm25 import CONTEXT_WEIGHT, K1
+from ..storage.rows import KeywordLeg, Ranking
 from ..text.characters import citation
 from . import stages
 from .answer import Answer, as_written, too_small
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.interface import Embedder
     from ..storage.interface import Storage
-    from ..storage.rows import KeywordLeg, Ranking
     from ..text.query import Query
     from .answer import Reranker
 
@@ -100,7 +100,7 @@ class Neighbours(NamedTuple):
     cosines: Mapping[int, float] = MappingProxyType({})
     sample: Mapping[int, float] = MappingProxyType({})
     leads: Mapping[int, Sequence[int]] = MappingProxyType({})
-    ranking: "Ranking | None" = None
+    ranking: Ranking | None = None
 
 
 class Search:
@@ -233,7 +233,7 @@ class Search:
             answer.keep_back(surest, request.min_confidence)
         return answer
 
-    def _full_score(self, leg: "KeywordLeg", query: "Query") -> float:
+    def _full_score(self, leg: KeywordLeg, query: "Query") -> float:
         """Return the BM25 score that counts as a full match. It is lower if the best hit has the words
         of the query only in its context, such as front matter, where they weigh less.
         """
@@ -291,7 +291,7 @@ class Search:
             is_lookup=state.is_lookup,
         )
 
-    def _by_keyword(self, state: SearchState, depth: int) -> "KeywordLeg | None":
+    def _by_keyword(self, state: SearchState, depth: int) -> KeywordLeg | None:
         """Search by keyword. What this says of the query is the same at every depth."""
         if state.request.mode == "vector":
             return None
@@ -305,7 +305,7 @@ class Search:
     def _by_vector(
         self,
         vector: QueryVector,
-        keyword: "KeywordLeg | None",
+        keyword: KeywordLeg | None,
         state: SearchState,
         selection: Any,
         depth: int,
@@ -324,7 +324,7 @@ class Search:
         return Neighbours(cosines, vectors.sample(vector.values), leads, ranking)
 
     def _weights(
-        self, keyword_leg: "KeywordLeg | None", vector_ranking: "Ranking | None", state: SearchState
+        self, keyword_leg: KeywordLeg | None, vector_ranking: Ranking | None, state: SearchState
     ) -> tuple[float, float]:
         """Return the weights of the keyword and the vector leg; their sum is 1. If one leg ran alone, it
         has all the weight. For a name or an identifier, keywords weigh more.

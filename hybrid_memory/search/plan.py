@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..storage.filters import Filters, narrowed
 from ..text.query import Query, Term, may_have_operators
 from ..text.written_days import date_of_token
+from .request import Request
 
 if TYPE_CHECKING:
     from ..config import Settings
     from ..storage.interface import Storage
-    from .request import Request
 
 
 class Plan(NamedTuple):
@@ -20,7 +20,7 @@ class Plan(NamedTuple):
     """
 
     query: Query
-    request: "Request"
+    request: Request
 
     @property
     def has_only_filters(self) -> bool:

@@ -15,12 +15,12 @@ from ..embedding.identity import (
     name_of,
 )
 from ..errors import Message, WayOut
+from ..storage.rows import Identity
 
 if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.interface import Embedder
     from ..storage.interface import Storage
-    from ..storage.rows import Identity
     from ..text.query import Query
 
 BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
@@ -33,7 +33,7 @@ class QueryVector(NamedTuple):
 
     values: list[float]
     problem: str | None = None
-    identity: "Identity | None" = None
+    identity: Identity | None = None
 
 
 def query_vector(

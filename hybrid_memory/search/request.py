@@ -28,6 +28,38 @@ if TYPE_CHECKING:
 SMALLEST_BUDGET = 100  # characters
 
 
+# The least number of results that are tried: as many as each leg has candidates
+POOL = 60
+SMALLEST = 200  # characters of a result
+
+
+class Budget:
+    """The most characters of an answer.
+
+    `cost` returns the characters of a result, separators included; `fixed` is the length of an answer
+    without results. By default only the passages are counted.
+    """
+
+    def __init__(
+        self,
+        characters: int,
+        cost: "Callable[[Result], int]" = lambda result: len(result["text"]),
+        fixed: int = 0,
+    ) -> None:
+        self.characters = characters
+        self.cost = cost
+        self.fixed = fixed
+
+    @property
+    def pool(self) -> int:
+        """The number of results to try if no limit was chosen."""
+        return max(POOL, self.characters // SMALLEST)
+
+    def besides(self, of_query: "OfQuery") -> "Budget":
+        """Return a budget that also counts what every result says of the query."""
+        return Budget(self.characters, lambda result: self.cost({**result, **of_query}), self.fixed)
+
+
 class Request(NamedTuple):
     """What a search is asked besides the query.
 
@@ -128,7 +160,7 @@ class Request(NamedTuple):
         ),
     ] = None
     budget: Annotated[
-        "Budget | None",
+        Budget | None,
         Option(
             CHARACTERS,
             "at most N characters; 1000t: tokens of 4 characters",
@@ -224,35 +256,3 @@ def filters_of(given: Mapping[str, Any], filters: Filters | None = None) -> Filt
     """
     chosen = {field: value for field, value in given.items() if value not in (None, [], {}, ())}
     return (filters or Filters())._replace(**chosen) if chosen else filters
-
-
-# The least number of results that are tried: as many as each leg has candidates
-POOL = 60
-SMALLEST = 200  # characters of a result
-
-
-class Budget:
-    """The most characters of an answer.
-
-    `cost` returns the characters of a result, separators included; `fixed` is the length of an answer
-    without results. By default only the passages are counted.
-    """
-
-    def __init__(
-        self,
-        characters: int,
-        cost: "Callable[[Result], int]" = lambda result: len(result["text"]),
-        fixed: int = 0,
-    ) -> None:
-        self.characters = characters
-        self.cost = cost
-        self.fixed = fixed
-
-    @property
-    def pool(self) -> int:
-        """The number of results to try if no limit was chosen."""
-        return max(POOL, self.characters // SMALLEST)
-
-    def besides(self, of_query: "OfQuery") -> "Budget":
-        """Return a budget that also counts what every result says of the query."""
-        return Budget(self.characters, lambda result: self.cost({**result, **of_query}), self.fixed)

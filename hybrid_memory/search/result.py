@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
 from ..text.characters import citation, page
 
 if TYPE_CHECKING:
-    from ..text.operators import Operators
     from .hit import Hit
 
 
@@ -32,7 +31,8 @@ class OfQuery(TypedDict, total=False):
     """What every result says of the query."""
 
     instead: dict[str, list[str]]  # by a word that no chunk has, those in its place
-    operators: "Operators"  # how it was read, if a part looks like an operator
+    # How it was read, if a part looks like an operator: text/operators.py:Operators
+    operators: Mapping[str, Any]
 
 
 class Result(OfQuery):
