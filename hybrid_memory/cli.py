@@ -1,11 +1,9 @@
 """The command line: runs a command and exits. No other module exits."""
 
 import errno
-import gc
 import os
 import sys
 
-gc.disable()  # the imports leave no cycles, and a search would spend a twentieth on looking for them
 try:
     from collections.abc import Sequence
     from typing import NoReturn
@@ -17,8 +15,6 @@ try:
     from .surface.streams import tell
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
-finally:
-    gc.enable()
 
 
 # What a shell may limit
@@ -71,7 +67,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def entry_point() -> NoReturn:
     """Run the command `hybrid-memory`."""
-    gc.freeze()  # what was imported stays until the end
     if os.name == "posix" and sys.getfilesystemencoding() == "ascii":
         # PYTHONUTF8=0 and LC_ALL=C: arguments and ids outside ASCII would be stored as surrogates
         os.environ["PYTHONUTF8"] = "1"

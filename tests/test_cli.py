@@ -529,12 +529,6 @@ def test_a_search_that_finds_nothing_does_not_count_documents(
     assert "hybrid_memory.storage.sqlite.catalog" not in done.stdout.split()
 
 
-def test_after_the_imports_the_garbage_collector_runs_again() -> None:
-    code = "import gc, hybrid_memory.cli; print(gc.isenabled())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-
-
 def test_a_search_that_prints_for_agents_starts_no_editor_and_loads_nothing_for_it(
     environ: dict[str, str], run: Run, tmp_path: Path
 ) -> None:
