@@ -9,9 +9,10 @@ try:
     from typing import NoReturn
 
     from .errors import HybridMemoryError, UsageError
+    from .paths import has_working_directory
     from .registry import COMMANDS, COMPLETION, load
     from .surface import streams
-    from .surface.arguments import has_working_directory, parse
+    from .surface.arguments import parse
     from .surface.streams import tell
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)

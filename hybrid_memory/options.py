@@ -19,7 +19,6 @@ from typing import Any
 
 from .errors import suggestion
 from .text.characters import storable_name
-from .text.dates import first_day
 
 MOST = 10**9  # a larger number means the same, and SQLite has no number above 2**63
 
@@ -189,6 +188,8 @@ def _switch(text: str) -> bool:
 
 
 def _date(text: str) -> str:
+    from .text.dates import first_day  # a large module, and most calls have no date
+
     first_day(text, date.today())  # raises
     return text
 

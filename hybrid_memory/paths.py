@@ -57,6 +57,14 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     return os.path.join(os.path.expanduser("~"), fallback)
 
 
+def has_working_directory() -> bool:
+    """Whether the working directory, to which arguments are relative, still exists."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
+
+
 def checkouts() -> list[str]:
     """The checkouts that exist: the one this code runs from, and the one it was installed from."""
     from importlib.metadata import PackageNotFoundError, distribution

@@ -501,6 +501,16 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(
     assert loaded & heavy == set()
 
 
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_is_answered_without_a_memory_loads_no_search(option: str) -> None:
+    code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); from hybrid_memory.cli import main; main(['{option}'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "hybrid_memory.surface.arguments" in loaded
+    searching = ("sqlite3", "hybrid_memory.store", "hybrid_memory.search", "hybrid_memory.storage")
+    assert [name for name in loaded if name.startswith(searching)] == []
+
+
 def test_a_search_compiles_no_annotation(environ: dict[str, str], run: Run) -> None:
     """A quoted annotation in a NamedTuple or TypedDict is compiled, and the first one loads `ast`."""
     run("store", "--doc-id", "x", "--text", "gpu")

@@ -16,7 +16,7 @@ from .. import config
 from ..errors import HybridMemoryError
 from ..registry import COMMANDS, load
 from ..store import HybridStore
-from ..surface import arguments
+from ..surface import opening
 from ..surface.arguments import Parser, common_parser, main_parser
 from ..surface.streams import harmless
 from .environment import needing
@@ -82,8 +82,8 @@ def _completer(argument: argparse.Action) -> Callable[..., Iterable[str]] | None
 
 def _open(parsed: Namespace) -> HybridStore:
     """Open the memory selected by the options before the cursor."""
-    known = dict.fromkeys([*arguments.SETTINGS, "config"]) | {"workspace": "."} | vars(parsed)
-    settings = arguments.settings(Namespace(**known | {"command": ""}))
+    known = dict.fromkeys([*opening.SETTINGS, "config"]) | {"workspace": "."} | vars(parsed)
+    settings = opening.settings(Namespace(**known | {"command": ""}))
     return HybridStore(settings["db_path"], settings, create=False, read_only=True)
 
 

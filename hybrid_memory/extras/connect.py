@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TextIO
 from ..addresses import absolute
 from ..errors import HybridMemoryError, UsageError
 from ..paths import CHECKOUT, CONFIG, in_checkout
-from ..surface import arguments
+from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import harmless, print_answer, tell
 from .agent_text import skill_for
@@ -469,12 +469,12 @@ def _memory_options(args: Namespace) -> list[str]:
     """The options that select the memory that the user named. Without them, hooks use the memory of
     the workspace in which the agent works.
     """
-    settings = arguments.settings(args)
+    settings = opening.settings(args)
     options = []
     file = args.config or os.environ.get(CONFIG)
     if file:
         options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if arguments.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
+    if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
         options += ["--db", without_password(absolute(settings["db_path"]))]
     return options
 

@@ -25,7 +25,7 @@ from ..storage.rows import Vectors
 from ..storage.source import Whole
 from ..storage.sqlite.remains import Remains, SavedText, read_remains
 from ..store import HybridStore
-from ..surface import arguments
+from ..surface import opening
 from ..surface.arguments import Parser, examples
 from ..surface.streams import print_answer, print_with_warnings
 from ..surface.terminal import progress_line
@@ -189,7 +189,7 @@ def copy_options(parser: Parser) -> None:
 
 
 def run_copy(args: Namespace) -> int:
-    settings = arguments.settings(args)
+    settings = opening.settings(args)
 
     def open_database(path: str, *, create: bool) -> HybridStore:
         if is_server(path):

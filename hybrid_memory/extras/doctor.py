@@ -20,7 +20,8 @@ from ..embedding.identity import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
 from ..store import HybridStore, retry_once
-from ..surface.arguments import Parser, add_json, examples, open_store
+from ..surface.arguments import Parser, add_json, examples
+from ..surface.opening import open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..sync.plan import uncovered
 from ..sync.texts import chunking_of_texts

@@ -19,8 +19,9 @@ from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
 from ..errors import MissingStoreError, SourceError
 from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
-from ..surface import arguments
-from ..surface.arguments import Parser, any_near, examples, open_store, own_memories
+from ..surface import opening
+from ..surface.arguments import Parser, examples
+from ..surface.opening import any_near, open_store, own_memories
 from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
 from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest, remember
@@ -232,7 +233,7 @@ def init_options(parser: Parser) -> None:
 
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
-    settings = _with_separate_memory(args, arguments.settings(args))
+    settings = _with_separate_memory(args, opening.settings(args))
     places, left_out, unknown, awaited = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
     top = os.path.basename(real_path(args.dir))
@@ -296,7 +297,7 @@ def _with_separate_memory(args: Namespace, settings: "Settings") -> "Settings":
     """Return the settings; with a separate memory for this workspace if the user chose none and the
     default memory has only notes of other workspaces.
     """
-    if arguments.origin(settings, "db_path") != arguments.DEFAULT:
+    if opening.origin(settings, "db_path") != opening.DEFAULT:
         return settings
     top = real_path(args.dir)
     sources = _sources(args, settings)
@@ -305,7 +306,7 @@ def _with_separate_memory(args: Namespace, settings: "Settings") -> "Settings":
     usual = absolute(settings["db_path"])
     for path in own_memories(usual, top):
         args.db = path
-        settings = arguments.settings(args)
+        settings = opening.settings(args)
         sources = _sources(args, settings)
         if any_near(sources, top) or (not sources and not os.path.exists(args.db)):
             break
@@ -438,14 +439,14 @@ def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
     file = args.config or os.environ.get(CONFIG)
     if file:
         options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if arguments.origin(settings, "db_path") in (
+    if opening.origin(settings, "db_path") in (
         "--db",
         "HYBRID_MEMORY_DB_PATH",
-        arguments.WORKSPACE,
+        opening.WORKSPACE,
     ):
         options += ["--db", without_password(absolute(settings["db_path"]))]
     for key in ("space", "provider"):
-        if arguments.origin(settings, key) == f"--{key}":
+        if opening.origin(settings, key) == f"--{key}":
             options += [f"--{key}", settings[key]]
     return options
 

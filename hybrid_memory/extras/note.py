@@ -17,7 +17,8 @@ from ..documents.files import BadFileError, open_regular, vault_settings
 from ..documents.structure import markdown_structure
 from ..errors import HybridMemoryError, MissingStoreError, SourceError
 from ..storage.source import is_in, real_path
-from ..surface.arguments import Parser, examples, open_store
+from ..surface.arguments import Parser, examples
+from ..surface.opening import open_store
 from ..surface.streams import print_with_warnings
 from ..sync.ingest import Ingest
 from ..sync.refresh import refresh

@@ -10,7 +10,7 @@ from .. import config, paths
 from ..addresses import absolute, address_fault, display_name, without_login_password
 from ..errors import ConfigError, UsageError, suggestion
 from ..search.pipeline import WEIGHTS
-from ..surface import arguments
+from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import harmless, json_text, print_answer, tell
 from ..surface.terminal import Style
@@ -92,11 +92,11 @@ def run_config(args: Namespace) -> int:
         change_made = _change_file(action, path, key, value)
         print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
         return 0
-    settings = arguments.settings(args)
+    settings = opening.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
         settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # the effective ones
     values = {
-        name: {"value": _public(name, setting), "from": arguments.origin(settings, name)}
+        name: {"value": _public(name, setting), "from": opening.origin(settings, name)}
         for name, setting in settings.items()
     }
     if action == "get":

@@ -11,7 +11,8 @@ from threading import Event
 from ..errors import ConnectionLostError, SourceError, StoreError
 from ..storage.source import Source, real_path
 from ..store import HybridStore
-from ..surface.arguments import Parser, examples, open_store
+from ..surface.arguments import Parser, examples
+from ..surface.opening import open_store
 from ..surface.streams import advise, tell
 from ..sync.refresh import refresh
 from ..sync.report import Report

@@ -1,33 +1,23 @@
-"""The options that commands share, their parsers, and the settings, filters and store that they
-select.
+"""The options that commands share, and their parsers.
 
 A parser converts a word to a value and raises argparse.ArgumentTypeError for a wrong one. Only help
-and usage errors are printed here. `stats`, and the message about a missing database, also explain
-why this path is used and list other databases.
+and usage errors are printed here.
 """
 
 import argparse
-import itertools
-import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
 
-from .. import __version__, config, paths
-from ..addresses import absolute, is_server
-from ..errors import StoreError, UsageError, suggestion
+from .. import __version__
+from ..config import KEYS
+from ..errors import UsageError, suggestion
 from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
 from ..registry import COMMANDS, GROUPS, load
-from ..search.request import filters_of
-from ..storage.filters import FILTERS, Filters
-from ..store import HybridStore
 from ..text.characters import storable_name
 from .streams import columns, output, tell
-
-if TYPE_CHECKING:
-    from ..storage.source import Source
 
 PROGRAM = "hybrid-memory"
 QUERY_OF_DASHES = "--query=--"
@@ -76,30 +66,7 @@ elsewhere. Commands that show text have --json for terminals, too. recall always
 prints text, and search --format has other forms. Everything
 else goes to stderr.
 """
-# Origins of a value that nobody chose
-DEFAULT = "default"
-WORKSPACE = "workspace"
 WHEN = ("auto", "always", "never")
-SETTINGS = {  # option -> config key
-    "db": "db_path",
-    "space": "space",
-    "provider": "provider",
-    "ollama_url": "ollama_url",
-    "model": "model",
-    "chunk_size": "chunk_size",
-    "overlap": "chunk_overlap",
-    "keyword_weight": "keyword_weight",
-    "vector_weight": "vector_weight",
-}
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Determines the terminal's width without `shutil`, whose import takes 2 ms: argparse makes a
-    formatter for each option.
-    """
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=columns(1) - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -119,7 +86,8 @@ class Parser(argparse.ArgumentParser):
             prog,
             usage=f"{prog} [options]",
             parents=list(parents),
-            formatter_class=HelpFormatter,
+            # By default, each formatter would import `shutil` for the width of the terminal
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=columns(1) - 2),
             allow_abbrev=False,
             **kwargs,
         )
@@ -308,11 +276,6 @@ def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
     return values
 
 
-def filters(args: Namespace) -> Filters | None:
-    """The filters that the user set; None without any."""
-    return filters_of(given(args, FILTERS))
-
-
 def _add_common_options(parser: Parser) -> None:
     group = parser.add_argument_group("options of every command")
     parser.set_defaults(workspace=".")
@@ -323,7 +286,7 @@ def _add_common_options(parser: Parser) -> None:
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
     add("--space", metavar="NAME", help="a memory in a PostgreSQL database (default: default)")
     add("--config", metavar="PATH", help="another config file")
-    providers = config.KEYS["provider"].choices
+    providers = KEYS["provider"].choices
     about = f"the source of embeddings: {', '.join(providers)} (keywords alone)"
     add("--provider", choices=providers, metavar="NAME", help=about)
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
@@ -339,133 +302,3 @@ def _add_common_options(parser: Parser) -> None:
     add("--vector-weight", type=float, metavar="W", help="the share of cosine in a hybrid score")
     add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (the default), always, never")
     add("--quiet", action="store_true", help="print no progress and no advice, only problems")
-
-
-def settings(args: Namespace) -> config.Settings:
-    """The settings of a command. Raises ConfigError.
-
-    If nobody chose a memory, use that of the workspace around `args.workspace`, if it has one.
-    """
-    chosen = config.load(args.config, options(args))
-    if origin(chosen, "db_path") == DEFAULT and has_working_directory():
-        own = _own_memory(args, absolute(chosen["db_path"]))
-        if own:
-            chosen["db_path"] = own
-            chosen.origins = {**chosen.origins, "db_path": (WORKSPACE, "db_path")}
-    return chosen
-
-
-def _own_memory(args: Namespace, usual: str) -> str | None:
-    top = os.path.realpath(os.path.expanduser(args.workspace))
-    while top != os.path.dirname(top):
-        for path in own_memories(usual, top):
-            if not os.path.exists(path):
-                break
-            with open_store(Namespace(**vars(args) | {"db": path})) as store:
-                sources = store.storage.sources.all()
-            if any_near(sources, top):
-                return path
-        top = os.path.dirname(top)
-    return None
-
-
-def own_memories(usual: str, top: str) -> Iterator[str]:
-    """Yield the possible paths of a workspace's memory: its memory is the first one that no other
-    workspace has.
-
-    `init` gives every workspace but the first one such a memory, beside the `usual` one and named
-    after the workspace's folder.
-    """
-    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
-    yield f"{stem}.db"
-    for number in itertools.count(2):
-        yield f"{stem}-{number}.db"
-
-
-def any_near(sources: "Iterable[Source]", top: str) -> bool:
-    """Whether any source is in a folder, or around it."""
-    from ..storage.source import is_in  # most searches need no sources
-
-    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
-
-
-def options(args: Namespace) -> dict[str, Any]:
-    """The config keys set on the command line."""
-    values = {key: getattr(args, option) for option, key in SETTINGS.items()}
-    if args.command == "search":
-        values |= {key: getattr(args, key) for key in config.SEARCH}
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
-    """What decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file,
-    "workspace", or "default".
-    """
-    layer, named = chosen.origins[key]
-    if layer == WORKSPACE:
-        return WORKSPACE
-    if layer == config.COMMAND_LINE:
-        [option] = [option for option, of in SETTINGS.items() if of == named]
-        return f"--{option.replace('_', '-')}"
-    if layer == config.ENVIRONMENT:
-        variable = f"{paths.PREFIX}{named.upper()}"
-        return variable if environ.get(variable) else "OLLAMA_HOST"
-    if layer == config.THE_DEFAULTS:
-        return DEFAULT
-    return os.path.abspath(os.path.expanduser(layer))
-
-
-def has_working_directory() -> bool:
-    """Whether the working directory, to which arguments are relative, still exists."""
-    try:
-        return bool(os.getcwd())
-    except FileNotFoundError:
-        return False
-
-
-def place(args: Namespace, path: str) -> dict[str, Any]:
-    """`db_path_from`, the `origin` of a database's path, and `other_stores`, paths of other
-    databases.
-    """
-    databases = config.known_databases(paths.checkouts())
-    others = [other for other in databases if other != os.path.realpath(path)]
-    return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
-
-
-def _why_this_path(args: Namespace, path: str) -> str:
-    """The facts of `place`, as the end of a message about a missing database."""
-    from shlex import quote  # most calls print no path
-
-    facts = place(args, path)
-    source = facts["db_path_from"]
-    if source == DEFAULT:
-        origin_of_path = "the default"
-    else:
-        origin_of_path = f"from {source}"
-    message = f"this path is {origin_of_path}"
-    others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
-    if others:
-        return f"{message}; other databases: {', '.join(others)}"
-    return message
-
-
-@contextmanager
-def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore]:
-    """Open the store. While it is open, errors of the storage engine become StoreErrors."""
-    chosen = settings(args)
-    try:
-        opened = HybridStore(
-            chosen["db_path"],
-            chosen,
-            create=create,
-            on_wait=(lambda message: None) if args.quiet else tell,
-        )
-    except StoreError as error:
-        path = chosen["db_path"]
-        if is_server(path) or os.path.exists(path):
-            raise
-        raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
-    if create and chosen["db_path"] == ":memory:":
-        tell("the database :memory: ends with this command; nothing is kept")
-    with opened as store, store.storage.guarded():
-        yield store

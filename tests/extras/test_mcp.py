@@ -29,7 +29,8 @@ from hybrid_memory.extras.mcp.stdio import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import arguments as shared
-from hybrid_memory.surface.arguments import open_store, parse, place
+from hybrid_memory.surface.arguments import parse
+from hybrid_memory.surface.opening import open_store, place
 from hybrid_memory.surface.output import confidence_text
 from tests.command import answer, in_process
 from tests.extras.run_async import connection, run_async

@@ -23,7 +23,8 @@ from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.query_vector import query_vector
 from ...store import HybridStore, Result
-from ...surface.arguments import Parser, examples, open_store
+from ...surface.arguments import Parser, examples
+from ...surface.opening import open_store
 from ...surface.streams import harmless, print_answer, tell
 from ...surface.terminal import Style, progress_line
 from ...text.characters import OF_PAGES, plural

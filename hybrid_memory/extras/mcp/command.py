@@ -6,8 +6,9 @@ import signal
 from argparse import Namespace
 from functools import partial
 
-from ...surface import arguments
-from ...surface.arguments import Parser, examples, open_store, place
+from ...surface import opening
+from ...surface.arguments import Parser, examples
+from ...surface.opening import open_store, place
 from ...surface.streams import json_lines, output
 from ..serve.bounds import add_bounds, bounds_of
 from .definitions import TOOLS
@@ -21,7 +22,7 @@ def mcp_options(parser: Parser) -> None:
 
 
 def run_mcp(args: Namespace) -> int:
-    settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
+    settings = opening.settings(args)  # a wrong setting is reported now, not at the first call
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a running call would delay the exit
     tools = Tools(
         lambda: open_store(args),

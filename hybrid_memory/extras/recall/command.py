@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...addresses import is_server
 from ...options import NUMBER, Option
-from ...search.request import OPTIONS, Budget, request_of
+from ...search.request import OPTIONS, Budget, filters_of, request_of
 from ...search.result import Result
 from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
 from ...surface import arguments
-from ...surface.arguments import SETTINGS, Parser, add_options, examples, open_store
+from ...surface.arguments import Parser, add_options, examples, given
+from ...surface.opening import SETTINGS, open_store
 from ...surface.streams import output, tell
 from ..hosts import CURSOR, GEMINI, HOSTS, PROMPT
 from ..hosts import START as START_OF_SESSION
@@ -234,7 +235,7 @@ def _hook(args: Namespace) -> dict[str, Any]:
 
 
 def _passages(args: Namespace, prompt: str, session: Session) -> list[Result]:
-    filters = arguments.filters(args)
+    filters = filters_of(given(args, FILTERS))
     with open_store(args) as store:
         return recalled(
             store,

@@ -22,8 +22,8 @@ from ...config import Settings
 from ...errors import HybridMemoryError
 from ...paths import standard_database
 from ...store import HybridStore
-from ...surface import arguments
-from ...surface.arguments import open_store, place
+from ...surface import opening
+from ...surface.opening import open_store, place
 from ...surface.streams import output, tell
 from ...sync.report import Report
 from ..mcp.tools import Tools
@@ -45,7 +45,7 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
     """Return the server and its listening socket. Raises ConfigError, or StoreError if there is no
     database.
     """
-    settings = arguments.settings(args)
+    settings = opening.settings(args)
     bounds = bounds_of(args)
     with open_store(args) as store:  # report problems now, not at the first request
         if args.watch:

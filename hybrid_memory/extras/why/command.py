@@ -5,7 +5,8 @@ from argparse import Namespace
 from typing import Any, TextIO
 
 from ...search.answer import operator_lines
-from ...surface.arguments import Parser, add_json, examples, open_store
+from ...surface.arguments import Parser, add_json, examples
+from ...surface.opening import open_store
 from ...surface.output import confidence_text, points
 from ...surface.streams import harmless, print_answer, tell
 from ...surface.terminal import Style

@@ -8,9 +8,11 @@ from typing import Any, TextIO
 from ...browse.lists import broken, documents, links, tags
 from ...browse.passage import Passage, read
 from ...errors import QueryError, SourceError, UsageError
+from ...search.request import filters_of
 from ...storage.filters import FILTERS
 from .. import arguments
-from ..arguments import Parser, add_json, add_options, examples, open_store
+from ..arguments import Parser, add_json, add_options, examples, given
+from ..opening import open_store
 from ..streams import advise, harmless, print_answer, printable, tell
 
 
@@ -103,7 +105,7 @@ def list_options(parser: Parser) -> None:
 def run_list(args: Namespace) -> int:
     from ..terminal import show_documents  # `get` does not need it
 
-    filters = arguments.filters(args)
+    filters = filters_of(given(args, FILTERS))
     by_change = args.sort == "modified"
     with open_store(args) as store:
         answer = documents(store, filters=filters, limit=args.limit, by_change=by_change)

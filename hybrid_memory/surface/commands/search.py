@@ -14,8 +14,9 @@ from ...search.request import OPTIONS, Request, request_of
 from ...search.result import lean
 from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
-from .. import arguments
-from ..arguments import Parser, add_options, examples, given, open_store
+from .. import arguments, opening
+from ..arguments import Parser, add_options, examples, given
+from ..opening import open_store
 from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _pick(args: argparse.Namespace) -> int:
 
     with open_store(args):  # report problems before the screen is taken
         pass
-    settings = arguments.settings(args)
+    settings = opening.settings(args)
     query = args.query if args.query is not None else " ".join(args.words)
     picked = pick(
         lambda: HybridStore(settings["db_path"], settings, create=False),

@@ -9,7 +9,8 @@ from ...sync.ingest import Ingest
 from ...sync.plan import uncovered
 from ...sync.reading import cores
 from ...text.characters import storable_name
-from ..arguments import Parser, add_json, examples, open_store
+from ..arguments import Parser, add_json, examples
+from ..opening import open_store
 from ..streams import advise, advise_model, print_answer, tell
 from ..terminal import progress_line, show_report
 

@@ -16,7 +16,8 @@ from ...sync.report import Report
 from ...sync.texts import cut_texts_anew
 from ...text.characters import storable, storable_name
 from .. import arguments
-from ..arguments import Parser, add_json, examples, open_store, place
+from ..arguments import Parser, add_json, examples
+from ..opening import open_store, place
 from ..streams import print_answer, print_with_warnings, tell
 from ..terminal import progress_line, show_deleted, show_stats, show_stored
 

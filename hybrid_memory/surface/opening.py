@@ -1,0 +1,158 @@
+"""The memory that a command works on: the settings that its arguments select, and the open store.
+
+`stats`, and the message about a missing database, also explain why this path is used and list other
+databases.
+"""
+
+import itertools
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .. import config, paths
+from ..addresses import absolute, is_server
+from ..errors import StoreError
+from ..store import HybridStore
+from .streams import tell
+
+if TYPE_CHECKING:
+    from ..storage.source import Source
+
+# Origins of a value that nobody chose
+DEFAULT = "default"
+WORKSPACE = "workspace"
+SETTINGS = {  # option -> config key
+    "db": "db_path",
+    "space": "space",
+    "provider": "provider",
+    "ollama_url": "ollama_url",
+    "model": "model",
+    "chunk_size": "chunk_size",
+    "overlap": "chunk_overlap",
+    "keyword_weight": "keyword_weight",
+    "vector_weight": "vector_weight",
+}
+
+
+def settings(args: Namespace) -> config.Settings:
+    """The settings of a command. Raises ConfigError.
+
+    If nobody chose a memory, use that of the workspace around `args.workspace`, if it has one.
+    """
+    chosen = config.load(args.config, options(args))
+    if origin(chosen, "db_path") == DEFAULT and paths.has_working_directory():
+        own = _own_memory(args, absolute(chosen["db_path"]))
+        if own:
+            chosen["db_path"] = own
+            chosen.origins = {**chosen.origins, "db_path": (WORKSPACE, "db_path")}
+    return chosen
+
+
+def _own_memory(args: Namespace, usual: str) -> str | None:
+    top = os.path.realpath(os.path.expanduser(args.workspace))
+    while top != os.path.dirname(top):
+        for path in own_memories(usual, top):
+            if not os.path.exists(path):
+                break
+            with open_store(Namespace(**vars(args) | {"db": path})) as store:
+                sources = store.storage.sources.all()
+            if any_near(sources, top):
+                return path
+        top = os.path.dirname(top)
+    return None
+
+
+def own_memories(usual: str, top: str) -> Iterator[str]:
+    """Yield the possible paths of a workspace's memory: its memory is the first one that no other
+    workspace has.
+
+    `init` gives every workspace but the first one such a memory, beside the `usual` one and named
+    after the workspace's folder.
+    """
+    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
+    yield f"{stem}.db"
+    for number in itertools.count(2):
+        yield f"{stem}-{number}.db"
+
+
+def any_near(sources: "Iterable[Source]", top: str) -> bool:
+    """Whether any source is in a folder, or around it."""
+    from ..storage.source import is_in  # most searches need no sources
+
+    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
+
+
+def options(args: Namespace) -> dict[str, Any]:
+    """The config keys set on the command line."""
+    values = {key: getattr(args, option) for option, key in SETTINGS.items()}
+    if args.command == "search":
+        values |= {key: getattr(args, key) for key in config.SEARCH}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
+    """What decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file,
+    "workspace", or "default".
+    """
+    layer, named = chosen.origins[key]
+    if layer == WORKSPACE:
+        return WORKSPACE
+    if layer == config.COMMAND_LINE:
+        [option] = [option for option, of in SETTINGS.items() if of == named]
+        return f"--{option.replace('_', '-')}"
+    if layer == config.ENVIRONMENT:
+        variable = f"{paths.PREFIX}{named.upper()}"
+        return variable if environ.get(variable) else "OLLAMA_HOST"
+    if layer == config.THE_DEFAULTS:
+        return DEFAULT
+    return os.path.abspath(os.path.expanduser(layer))
+
+
+def place(args: Namespace, path: str) -> dict[str, Any]:
+    """`db_path_from`, the `origin` of a database's path, and `other_stores`, paths of other
+    databases.
+    """
+    databases = config.known_databases(paths.checkouts())
+    others = [other for other in databases if other != os.path.realpath(path)]
+    return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
+
+
+def _why_this_path(args: Namespace, path: str) -> str:
+    """The facts of `place`, as the end of a message about a missing database."""
+    from shlex import quote  # most calls print no path
+
+    facts = place(args, path)
+    source = facts["db_path_from"]
+    if source == DEFAULT:
+        origin_of_path = "the default"
+    else:
+        origin_of_path = f"from {source}"
+    message = f"this path is {origin_of_path}"
+    others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
+    if others:
+        return f"{message}; other databases: {', '.join(others)}"
+    return message
+
+
+@contextmanager
+def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore]:
+    """Open the store. While it is open, errors of the storage engine become StoreErrors."""
+    chosen = settings(args)
+    try:
+        opened = HybridStore(
+            chosen["db_path"],
+            chosen,
+            create=create,
+            on_wait=(lambda message: None) if args.quiet else tell,
+        )
+    except StoreError as error:
+        path = chosen["db_path"]
+        if is_server(path) or os.path.exists(path):
+            raise
+        raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
+    if create and chosen["db_path"] == ":memory:":
+        tell("the database :memory: ends with this command; nothing is kept")
+    with opened as store, store.storage.guarded():
+        yield store
