@@ -27,7 +27,6 @@ from functools import cache, lru_cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.terms import texts_in
 from ..storage.bm25 import stems
 from ..storage.rows import Candidate
 from ..text import analyzer
@@ -183,8 +182,12 @@ def _weights(
 def _besides(chunk: Candidate) -> list[str]:
     """What is indexed with a chunk besides its text."""
     path = analyzer.stem(chunk.doc_id.removeprefix(f"{chunk.collection}/"))
-    metadata = texts_in(json.loads(chunk.metadata)) if chunk.metadata else []
-    return [chunk.heading_path, chunk.items, path, *metadata]
+    texts = [chunk.heading_path, chunk.items, path]
+    if chunk.metadata:
+        from ..documents.terms import texts_in  # few chunks have metadata
+
+        texts += texts_in(json.loads(chunk.metadata))
+    return texts
 
 
 class _Pieces:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..storage.filters import Filters, narrowed
+from ..storage.filters import Filters
 from ..text.query import Query, Term, may_have_operators
 from ..text.written_days import date_of_token
 from .request import Request
@@ -71,6 +71,8 @@ def plan(
         query = _read(storage, text, request, may_leave_out_words=may_leave_out_words)
         filters = request.filters
         if query.asked:
+            from ..storage.filter_values import narrowed
+
             filters = narrowed(filters, query.asked)
         if filters:
             from ..storage.filter_values import resolved

@@ -9,18 +9,40 @@ from datetime import date
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..documents.terms import texts_in
+from ..documents.terms import listed, texts_in
+from ..errors import QueryError
 from ..text.analyzer import symbolic
 from ..text.characters import fold
 from ..text.dates import first_day, last_day
 from ..text.equality import name_key
 from ..text.query import Query
-from .filters import Filters, like_text, narrowed
+from .filters import Filters
+from .matching import like_text
 from .targets import find
 
 if TYPE_CHECKING:
     from .interface import Catalog, Storage
 NAMES = 8  # of collections, tags or keys in a message
+MOST_EXCLUDED = 200  # SQLite accepts conditions with about 1,000 parts
+
+
+def narrowed(filters: "Filters | None", asked: Mapping[str, Any]) -> "Filters":
+    """Add the filters of a query: its tags, values and exclusions in addition to these, its other
+    filters in place of these.
+
+    Raises QueryError if there are too many exclusions.
+    """
+    filters = filters or Filters()
+    excluded = [*filters.excluded, *(Filters(**fields) for fields in asked.get("excluded", ()))]
+    if len(excluded) > MOST_EXCLUDED:
+        raise QueryError(f"the query has more than {MOST_EXCLUDED} filters with a minus")
+    tags = [*filters.tags, *asked.get("tags", ())]
+    without = [*filters.without, *asked.get("without", ())]
+    where = {key: listed(values) for key, values in filters.where.items()}
+    for key, values in asked.get("where", {}).items():
+        where[key] = [*where.get(key, ()), *values]
+    fields = {"tags": tags, "where": where, "without": without, "excluded": excluded}
+    return filters._replace(**{**asked, **fields})
 
 
 def resolved(storage: "Storage", filters: "Filters") -> "Filters":

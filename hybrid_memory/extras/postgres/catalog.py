@@ -8,7 +8,8 @@ from math import isfinite
 from typing import Any
 
 from ...storage.encoding import UNIT
-from ...storage.filters import Filters, key_like, keys_of, like_key
+from ...storage.filters import Filters
+from ...storage.matching import key_like, keys_of, like_key
 from ...storage.rows import MISCOUNT
 from ...storage.source import DocumentRow, SourceFile
 from .chunks import Links, text_of_chunks

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...documents.links import normal_tag
 from ...errors import QueryError
-from ...storage.filters import (
+from ...storage.filters import Filters
+from ...storage.matching import (
     LONGEST_GLOB,
-    Filters,
     check_glob,
     globs_of,
     have_values,

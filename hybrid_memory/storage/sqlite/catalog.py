@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...text.characters import plural, storable
 from ..encoding import FLOAT_BYTES, UNIT, decode_embedding
-from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
+from ..matching import key_like, keys_of, like_key
 from ..rows import MISCOUNT
 from ..source import DocumentRow, SourceFile
 from . import bitplanes, word_list

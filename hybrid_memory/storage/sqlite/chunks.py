@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...documents.terms import Terms, terms
 from ..rows import LAST_LINE, Candidate, ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
+
+if TYPE_CHECKING:
+    from ...documents.terms import Terms
 
 CANDIDATES = f"""
 select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
@@ -154,12 +156,12 @@ OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
 TITLES_AND_ALIASES = "select name from names where doc_id = ? and kind <> 'file'"
 
 
-def document_terms(conn: sqlite3.Connection, doc_id: str) -> Iterator[tuple[int, Terms]]:
+def document_terms(conn: sqlite3.Connection, doc_id: str) -> "Iterator[tuple[int, Terms]]":
     """Yield (chunks.id, terms) of the document's chunks."""
     return _terms_of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
 
 
-def chunk_terms(conn: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, Terms]]:
+def chunk_terms(conn: sqlite3.Connection, ids: Iterable[int]) -> "Iterator[tuple[int, Terms]]":
     """Yield (chunks.id, terms) of these chunks."""
     return _terms_of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
 
@@ -170,7 +172,9 @@ def titles_and_aliases(conn: sqlite3.Connection, doc_id: str) -> list[str]:
 
 def _terms_of_rows(
     conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
-) -> Iterator[tuple[int, Terms]]:
+) -> "Iterator[tuple[int, Terms]]":
+    from ...documents.terms import terms  # a search makes no terms
+
     for doc_id, group in groupby(rows, itemgetter(1)):
         chunks = list(group)
         *_, collection, metadata, is_first = chunks[0]

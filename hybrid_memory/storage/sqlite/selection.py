@@ -17,9 +17,11 @@ from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
-from ..filters import (
+from ..filters import Filters
+from ..fts_expressions import match_expression
+from ..links import LinkReader
+from ..matching import (
     LONGEST_GLOB,
-    Filters,
     check_glob,
     globs_of,
     have_values,
@@ -27,8 +29,6 @@ from ..filters import (
     like_plain,
     wanted_values,
 )
-from ..fts_expressions import match_expression
-from ..links import LinkReader
 
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
