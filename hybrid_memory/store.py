@@ -12,7 +12,6 @@ from . import messages
 from .addresses import server_scheme
 from .embedding import choice
 from .embedding.identity import conflict
-from .embedding.interface import complete
 from .errors import ConfigError, ConnectionLostError
 from .registry import ENGINES, RERANKERS, load
 from .search.advice import advise
@@ -146,6 +145,8 @@ class HybridStore:
         None for the provider "none".
         """
         if self._given_embedder is not None:
+            from .embedding.guard import complete  # only for an embedder of a program
+
             return complete(self._given_embedder)
         made = choice.make(self.config, self.storage.embeddings.identity(), self._some_texts)
         if made and hasattr(made, "on_wait"):

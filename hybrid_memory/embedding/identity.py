@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Message, WayOut
-from .interface import Embedder
 
 if TYPE_CHECKING:
-    pass
-
+    from .interface import Embedder
 
 MISFIT = Message(
     "the model's vectors no longer fit the store",

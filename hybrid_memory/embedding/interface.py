@@ -1,12 +1,7 @@
-"""The interface of embedders, and a guard around a user's own embedder, which may lack methods of
-`Embedder`, and may raise.
-"""
+"""The interface of embedders."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
-
-if TYPE_CHECKING:
-    pass
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 
 class MinimalEmbedder(Protocol):
@@ -57,95 +52,3 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Close connections; the next call opens new ones."""
-
-
-PACKAGE_PREFIX = __name__.partition(".")[0] + "."  # the prefix of this package's modules
-
-Result = TypeVar("Result")
-
-
-def complete(embedder: MinimalEmbedder) -> Embedder:
-    """Wrap a user's own embedder in a guard that provides all of `Embedder`. An embedder of this
-    package is returned unchanged.
-    """
-    if type(embedder).__module__.startswith(PACKAGE_PREFIX) and isinstance(embedder, Embedder):
-        return embedder
-    return _Guarded(embedder)
-
-
-class _Guarded:
-    """A user's own embedder, with defaults for missing attributes. If it raises, or returns an
-    invalid vector, the vector is [] and `problem` gives the reason.
-    """
-
-    def __init__(self, embedder: Any) -> None:
-        self._embedder = embedder
-        self._takes_seconds = isinstance(embedder, Embedder)
-        self.provider: str = getattr(embedder, "provider", type(embedder).__name__)
-        self.model: str = getattr(embedder, "model", "")
-        self.query_prompt: str = getattr(embedder, "query_prompt", "{text}")
-        self.document_prompt: str = getattr(embedder, "document_prompt", "{text}")
-        self.wanted_dims: int | None = getattr(embedder, "wanted_dims", None)
-        self.is_final: bool = getattr(embedder, "is_final", False)
-        self.problem: str | None = None
-        self.truncated: set[int] = set()
-
-    def embed(self, text: str) -> list[float]:
-        return self._try(lambda: _to_list(self._embedder.embed(text)), [])
-
-    def embed_batch(
-        self, texts: Sequence[str], *, seconds: float | None = None
-    ) -> list[list[float]]:
-        """See `Embedder`. An embedder without the parameter `seconds` uses its own time-outs."""
-        options = {"seconds": seconds} if self._takes_seconds else {}
-        return self._try(
-            lambda: _to_lists(self._embedder.embed_batch(texts, **options), len(texts)),
-            [[] for _ in texts],
-        )
-
-    def dims(self) -> int:
-        return self._try(lambda: int(self._embedder.dims()), 0)
-
-    def is_available(self) -> bool:
-        return self._try(lambda: bool(self._embedder.is_available()), False)
-
-    def fingerprint(self) -> str | None:
-        fingerprint: Callable[[], str | None] = getattr(self._embedder, "fingerprint", lambda: None)
-        return self._try(fingerprint, None)
-
-    def close(self) -> None:
-        self._try(getattr(self._embedder, "close", lambda: None), None)
-
-    def _try(self, call: Callable[[], Result], otherwise: Result) -> Result:
-        self.truncated = set()
-        try:
-            answer = call()
-        except (
-            Exception
-        ) as error:  # a user's program may raise anything: the text must still be stored
-            self.is_final = False  # the texts of this call may get a vector later
-            reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
-            self.problem = f"the embedder {self.provider} {self.model}".rstrip() + f": {reason}"
-            return otherwise
-        self.is_final = getattr(self._embedder, "is_final", False)
-        self.problem = getattr(self._embedder, "problem", None)
-        self.truncated = getattr(self._embedder, "truncated", set())
-        return answer
-
-
-def _to_lists(vectors: Iterable[Any], count: int) -> list[list[float]]:
-    """Convert the vectors of a batch. Raises ValueError if their number is not the number of texts,
-    or their dimensions differ.
-    """
-    made = list(map(_to_list, vectors))
-    if len(made) != count:
-        raise ValueError(f"{len(made)} vectors for {count} texts")
-    sizes = sorted({len(vector) for vector in made if vector})
-    if len(sizes) > 1:
-        raise ValueError(f"vectors of {sizes[0]} and of {sizes[-1]} dimensions")
-    return made
-
-
-def _to_list(vector: Any) -> list[float]:
-    """Convert a vector to a list; libraries may return an array."""
-    return [] if vector is None else [float(component) for component in vector]

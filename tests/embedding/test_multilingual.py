@@ -10,7 +10,7 @@ import pytest
 
 from hybrid_memory.embedding import multilingual
 from hybrid_memory.embedding.builtin import FOLDED, BuiltinEmbedder, Table
-from hybrid_memory.embedding.choice import builtin_for
+from hybrid_memory.embedding.languages import builtin_for
 from hybrid_memory.embedding.multilingual import MultilingualEmbedder
 from tests.command import Run, answer
 
