@@ -25,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..storage.bm25 import stems
 from ..storage.rows import Candidate
@@ -57,12 +57,13 @@ _SIGNS = " \t>*+-,;|·•"
 _LABEL_OR_BULLET = r"(?m)^[\s>*+-]*(?:\^?\**[\w ]{1,30}\**:\**)?[\s,;|·•*+-]*$"
 
 
-class Coverage(NamedTuple):
+class Coverage:
     """How much of a query a chunk has."""
 
-    share: float  # 0 to 1, weighted
-    parts: Mapping[str, float]  # word of the query, folded -> how much of it, above 0
-    terms: Sequence[str]  # the words that the chunk has in any form, not only near ones
+    def __init__(self, share: float, parts: Mapping[str, float], terms: Sequence[str]) -> None:
+        self.share = share  # 0 to 1, weighted
+        self.parts = parts  # word of the query, folded -> how much of it, above 0
+        self.terms = terms  # the words that the chunk has in any form, not only near ones
 
 
 def of_chunks(

@@ -29,7 +29,7 @@ These figures were found on judged collections (docs/measurements.md).
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..merger import divide_by_best, source
 from ..storage.rows import KeywordLeg, Ranking
@@ -43,24 +43,37 @@ LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of
 NONE: Mapping[int, float] = MappingProxyType({})
 
 
-class Legs(NamedTuple):
+class Legs:
     """What both legs retrieved, and their parts of the score of each chunk, by chunks.id.
 
     A chunk that one leg retrieved has a part of the other leg, too. Without an embedding, its vector
     part is estimated from its keyword score, so that the chunk is not ranked last.
     """
 
-    bm25: Mapping[int, float]  # divided by the best one, times `strength`: 0 to 1
-    strength: float  # of the best keyword hit, 0 to 1; "telling" in `explain`
-    vector_parts: Mapping[int, float]  # 0 to 1, before the weight
-    needs_coverage: bool  # whether the keyword part depends on the coverage
-    # Retrieved by each leg, best first. Keyword scores are BM25, raised for a document that the query
-    # names; for symbols, a share
-    keyword_scores: Mapping[int, float]
-    vector_scores: Mapping[int, float]  # cosines
-    cosines: Mapping[int, float]  # also of chunks that only the keyword leg retrieved
-    nearness: Mapping[int, float]  # of each chunk that has a cosine
-    weights: tuple[float, float]  # of keywords and vectors; their sum is 1
+    def __init__(
+        self,
+        *,
+        bm25: Mapping[int, float],
+        strength: float,
+        vector_parts: Mapping[int, float],
+        needs_coverage: bool,
+        keyword_scores: Mapping[int, float],
+        vector_scores: Mapping[int, float],
+        cosines: Mapping[int, float],
+        nearness: Mapping[int, float],
+        weights: tuple[float, float],
+    ) -> None:
+        self.bm25 = bm25  # divided by the best one, times `strength`: 0 to 1
+        self.strength = strength  # of the best keyword hit, 0 to 1; "telling" in `explain`
+        self.vector_parts = vector_parts  # 0 to 1, before the weight
+        self.needs_coverage = needs_coverage  # whether the keyword part depends on the coverage
+        # Retrieved by each leg, best first. Keyword scores are BM25, raised for a document that the
+        # query names; for symbols, a share
+        self.keyword_scores = keyword_scores
+        self.vector_scores = vector_scores  # cosines
+        self.cosines = cosines  # also of chunks that only the keyword leg retrieved
+        self.nearness = nearness  # of each chunk that has a cosine
+        self.weights = weights  # of keywords and vectors; their sum is 1
 
     def source(self, id: int) -> str:
         """The legs that retrieved a chunk: "keyword", "vector" or "hybrid"."""

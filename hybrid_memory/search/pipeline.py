@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..registry import RERANKED, load
 from ..storage.bm25 import CONTEXT_WEIGHT, K1
@@ -21,7 +21,7 @@ from ..text.characters import citation
 from . import stages
 from .answer import Answer, as_written, too_small
 from .hit import Hit
-from .legs import LEADS, Legs, put_on_one_scale
+from .legs import LEADS, NONE, Legs, put_on_one_scale
 from .plan import Plan
 from .query_vector import QueryVector, query_vector
 from .request import Request
@@ -92,15 +92,22 @@ FINAL: frozenset[Stage] = frozenset(
 )
 
 
-class Neighbours(NamedTuple):
+class Neighbours:
     """What the vector leg found: cosines by chunks.id, the cosines of a sample of the store, the
     first chunks of each chunk's document, and the ranking (None if there was no vector).
     """
 
-    cosines: Mapping[int, float] = MappingProxyType({})
-    sample: Mapping[int, float] = MappingProxyType({})
-    leads: Mapping[int, Sequence[int]] = MappingProxyType({})
-    ranking: Ranking | None = None
+    def __init__(
+        self,
+        cosines: Mapping[int, float] = NONE,
+        sample: Mapping[int, float] = NONE,
+        leads: "Mapping[int, Sequence[int]]" = MappingProxyType({}),
+        ranking: "Ranking | None" = None,
+    ) -> None:
+        self.cosines = cosines
+        self.sample = sample
+        self.leads = leads
+        self.ranking = ranking
 
 
 class Search:

@@ -1,6 +1,6 @@
 """The plan of a search: what the query and its options mean in this store, decided in one step."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..storage.filters import Filters
 from ..text.query import Query, Term, may_have_operators
@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from ..storage.interface import Storage
 
 
-class Plan(NamedTuple):
+class Plan:
     """The query without its operators, and the options with the filters of both.
 
     Its filters are resolved: names of documents are ids. It depends on the store only as far as
     operators and names do, and it does not change.
     """
 
-    query: Query
-    request: Request
+    def __init__(self, query: Query, request: "Request") -> None:
+        self.query = query
+        self.request = request
 
     @property
     def has_only_filters(self) -> bool:

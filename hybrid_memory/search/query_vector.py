@@ -1,7 +1,7 @@
 """The embedding of a query: by which model, and what to report where there is none."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..embedding.choice import BUILTIN, replacement
 from ..embedding.identity import (
@@ -26,14 +26,20 @@ if TYPE_CHECKING:
 BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
 
 
-class QueryVector(NamedTuple):
+class QueryVector:
     """The embedding of a query; `values` is empty where there is none. `problem` is a warning for the
     user. `identity` is that of the store's embeddings when the query was embedded.
     """
 
-    values: list[float]
-    problem: str | None = None
-    identity: Identity | None = None
+    def __init__(
+        self,
+        values: list[float],
+        problem: str | None = None,
+        identity: "Identity | None" = None,
+    ) -> None:
+        self.values = values
+        self.problem = problem
+        self.identity = identity
 
 
 def query_vector(
