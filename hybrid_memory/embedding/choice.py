@@ -3,8 +3,8 @@
 A new provider is a module, a row in TABLE and one in `registry.PROVIDERS`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..registry import PROVIDERS, load
 from .identity import conflict, differing
@@ -26,12 +26,19 @@ ADVICE = {"builtin": BUILTIN_ADVICE, "builtin-multilingual": MULTILINGUAL_ADVICE
 OPTIONS = ("model", "cache_size", "dims", "query_prompt", "document_prompt", "query_timeout")
 
 
-class Provider(NamedTuple):
+class Provider:
     """The config keys that a provider's embedder uses; `url_key` is the key of its URL."""
 
-    options: tuple[str, ...] = OPTIONS
-    url_key: str | None = None
-    is_remote: bool = False
+    def __init__(
+        self,
+        options: Sequence[str] = OPTIONS,
+        url_key: str | None = None,
+        *,
+        is_remote: bool = False,
+    ) -> None:
+        self.options = options
+        self.url_key = url_key
+        self.is_remote = is_remote
 
 
 BUILTIN = ("builtin", "builtin-multilingual")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ..text.characters import citation, page
 
@@ -10,14 +10,22 @@ if TYPE_CHECKING:
     from .hit import Hit
 
 
-class Passage(NamedTuple):
+class Passage:
     """A text on lines start_line..end_line of its source, and the chunks.id of each chunk in it."""
 
-    text: str
-    start_line: int
-    end_line: int
-    chunks: Sequence[int] = ()
-    role: str | None = None  # who speaks in it, see documents/roles.py
+    def __init__(
+        self,
+        text: str,
+        start_line: int,
+        end_line: int,
+        chunks: Sequence[int] = (),
+        role: str | None = None,
+    ) -> None:
+        self.text = text
+        self.start_line = start_line
+        self.end_line = end_line
+        self.chunks = chunks
+        self.role = role  # who speaks in it, see documents/roles.py
 
 
 class Scores(TypedDict):
