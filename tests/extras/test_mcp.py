@@ -28,7 +28,7 @@ from hybrid_memory.extras import agent_text
 from hybrid_memory.extras.mcp.stdio import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
-from hybrid_memory.surface import arguments as shared
+from hybrid_memory.surface import opening
 from hybrid_memory.surface.arguments import parse
 from hybrid_memory.surface.opening import open_store, place
 from hybrid_memory.surface.output import confidence_text
@@ -69,7 +69,7 @@ def with_client(
         tools = Tools(
             lambda: open_store(args),
             lambda: open_store(args, create=True),
-            shared.settings(args),
+            opening.settings(args),
             partial(place, args),
         )
         with anyio.fail_after(60):

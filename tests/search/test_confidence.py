@@ -76,17 +76,17 @@ def test_a_store_without_embeddings_counts_words_alone(others: int) -> None:
 
 def test_a_word_that_is_nowhere_weighs_most(store: HybridStore) -> None:
     fill(store, 100)
-    assert covered(store, "gpu password")["it"] == (
-        1.0,
-        {"gpu": 1.0, "password": 1.0},
-        ["gpu", "password"],
-    )
+    whole = covered(store, "gpu password")["it"]
+    assert whole.share == 1.0
+    assert whole.parts == {"gpu": 1.0, "password": 1.0}
+    assert whole.terms == ["gpu", "password"]
     assert covered(store, "dog password")["it"].share > 0.8  # of two known words the rarer
     assert covered(store, "password karaoke")["it"].share < 0.5
     assert (
         covered(store, "dog karaoke")["d1"].share < covered(store, "n1 karaoke")["d1"].share < 0.5
     )
-    assert covered(store, "gpu")["d1"] == (0.0, {}, [])
+    none = covered(store, "gpu")["d1"]
+    assert (none.share, none.parts, none.terms) == (0.0, {}, [])
 
 
 @pytest.mark.parametrize(
