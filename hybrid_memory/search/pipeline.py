@@ -278,7 +278,7 @@ class Search:
             if vector.values:
                 found = self._by_vector(vector, keyword, state, selection, depth)
                 if keyword is not None:
-                    keyword = keyword._replace(full_score=self._full_score(keyword, state.query))
+                    keyword.full_score = self._full_score(keyword, state.query)
         ranking = found.ranking
         if keyword is not None and not found.cosines:
             ranking = None  # nothing that was found has an embedding

@@ -57,17 +57,25 @@ def best_of(
     return best_first(with_ties(hits, limit), order)
 
 
-class KeywordLeg(NamedTuple):
+class KeywordLeg:
     """The results of the keyword leg. `is_name` is true if the query is the name of a document.
 
     `full_score` is the BM25 score that counts as a full match; if it is 0, every hit does.
     `searched` is the query with the substitutes and the forms of its words.
     """
 
-    ranking: Ranking
-    searched: "Query"
-    is_name: bool = False
-    full_score: float = 0.0
+    def __init__(
+        self,
+        ranking: Ranking,
+        searched: "Query",
+        *,
+        is_name: bool = False,
+        full_score: float = 0.0,
+    ) -> None:
+        self.ranking = ranking
+        self.searched = searched
+        self.is_name = is_name
+        self.full_score = full_score
 
 
 class Candidate(NamedTuple):

@@ -155,8 +155,8 @@ def _has_other_alphabet(folded: str) -> bool:
 
 
 def has_token(folded: str) -> bool:
-    """Whether a folded text has a letter or a digit."""
-    return pattern(_IN_TOKEN).search(folded) is not None
+    """Whether a folded text has a letter or a digit. Most begin with one; that saves the pattern."""
+    return folded[:1].isalnum() or pattern(_IN_TOKEN).search(folded) is not None
 
 
 def whole_tokens(folded: str) -> list[str]:
