@@ -22,7 +22,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .hit import Hit
 from .stages import having_word
@@ -44,11 +44,7 @@ MARKDOWN_LINK = r"\[[^\]]*\]\(<?([^()<>]+)>?\)"
 UPWARDS = r"^(?:\.{1,2}/)+"
 
 
-class Revision(NamedTuple):
-    """`former` is a chunks.id; so is `later`, the passage that replaces it."""
-
-    former: int
-    later: int
+Revision = tuple[int, int]  # chunks.id of a passage, and of the one that replaces it
 
 
 def with_revisions(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
@@ -93,8 +89,8 @@ def ends(revisions: Iterable[Revision]) -> dict[int, int]:
     [(1, 2), (2, 3)] -> {1: 3, 2: 3};  [(1, 2), (2, 1)] -> {}
     """
     following: dict[int, set[int]] = defaultdict(set)
-    for revision in revisions:
-        following[revision.former].add(revision.later)
+    for former, later in revisions:
+        following[former].add(later)
     latest: dict[int, int] = {}
     for former in following:
         last = _last(former, following)
@@ -186,7 +182,7 @@ def _by_front_matter(
             if later is None and not only_found:
                 later = next(iter(storage.chunks.at(doc_id)), None)
             if later is not None:
-                yield Revision(hit.id, later)
+                yield hit.id, later
 
 
 def _only(doc_ids: Sequence[str]) -> Sequence[str]:
@@ -218,19 +214,20 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
             if hit.id == later or dates.get(hit.id, "") > dates.get(later, "9999"):
                 continue
             if any(strike.replaces(line) for strike in of_later for line in lines[hit.id]):
-                yield Revision(hit.id, later)
+                yield hit.id, later
 
 
 # --- tasks
 
 
-class Task(NamedTuple):
-    """A task of a passage with a date."""
+class Task:
+    """A task of a passage with a date. `id` is a chunks.id."""
 
-    id: int  # chunks.id
-    doc_id: str
-    date: str
-    is_closed: bool
+    def __init__(self, id: int, doc_id: str, date: str, *, is_closed: bool) -> None:
+        self.id = id
+        self.doc_id = doc_id
+        self.date = date
+        self.is_closed = is_closed
 
 
 def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
@@ -256,16 +253,16 @@ def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     for hit, of_hit in found.items():
         for id in dates.keys() & {hit.id, *hit.others}:
             for text, is_closed in of_hit:
-                by_text[text].append(Task(id, doc_ids[id], dates[id], is_closed))
+                by_text[text].append(Task(id, doc_ids[id], dates[id], is_closed=is_closed))
     for same in by_text.values():
         closed = [task for task in same if task.is_closed]
         opened = [task for task in same if not task.is_closed]
         if not opened or len({task.date for task in closed}) != 1:
             continue
-        closing = min(closed)
+        closing = min(closed, key=lambda task: task.id)
         if all(_is_soon_after(closing.date, task.date) for task in opened):
             yield from (
-                Revision(task.id, closing.id)
+                (task.id, closing.id)
                 for task in opened
                 if _are_of_one_journal(task.doc_id, closing.doc_id)
             )
