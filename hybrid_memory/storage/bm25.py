@@ -57,6 +57,7 @@ create virtual table stems using fts5vocab(words, instance);
 """
 
 
+LONGEST_TERM = 40  # characters of a term that may replace a misspelt word
 STEMS_KEPT = 10_000  # some 150 bytes each
 
 # The words that FTS5 was asked for, with their stems: the same words occur in many searches
@@ -80,6 +81,15 @@ def stems(words: Iterable[str]) -> dict[str, str]:
         _stems.update(asked)
         found |= asked
     return {word: stem for word, stem in found.items() if stem}
+
+
+def word_of_stem(stem: str, text: str) -> str:
+    """The first word of a chunk's terms that has a stem: 'kubernetes' for 'kubernet'. Otherwise the
+    stem itself.
+    """
+    words = [word for word in dict.fromkeys(text.lower().split()) if word[:2] == stem[:2]]
+    stem_of = stems(words)
+    return next((word for word in words if stem_of.get(word) == stem), stem)
 
 
 def _stems_of_fts5(words: Sequence[str]) -> dict[str, str]:

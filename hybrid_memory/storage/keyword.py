@@ -12,7 +12,6 @@ from ..text.query import Term
 from .bm25 import K1, full_score, idf, rarities
 from .fts_expressions import distinct_words, match_expression
 from .rows import KeywordLeg, Ranking, best_first, with_ties
-from .spelling import correct_words, usual_forms
 
 if TYPE_CHECKING:
     from ..text.equality import Form
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from .interface import Selected
     from .spelling import Choice
 
+RARE_FORM = 20  # a form is ignored if a word has more than this many times as many chunks
 FIRST_ROWS = 4000  # scored first; at 100,000 chunks, the fastest of 1,000 to 8,000
 # Check this many times the hits needed, because the share of a selection is an estimate
 SURPLUS = 1.25
@@ -137,9 +137,22 @@ class BM25Index(ABC):
             possible = query.possible_forms
             known: Sequence[Form] = ()
             if self._has_any([Term(form.tokens) for form in possible]):
-                known = usual_forms(possible, self._counts_of)
+                known = self._usual(possible)
             self._forms[query.text] = known
         return query.with_forms(self._forms[query.text])
+
+    def _usual(self, forms: "Sequence[Form]") -> "list[Form]":
+        """The forms of words (text/equality.py) that the store uses about as often as those of the
+        query.
+
+        In BM25 a rare form would weigh more than its words, and it is often a misprint: "integr ate".
+        """
+        others = self._counts_of([form.tokens for form in forms])
+        known = [(form, other) for form, other in zip(forms, others, strict=True) if other]
+        asked = self._counts_of([form.words for form, _ in known])
+        return [
+            form for (form, other), n in zip(known, asked, strict=True) if other * RARE_FORM >= n
+        ]
 
     def _has_any(self, terms: Sequence[Term]) -> bool:
         """Whether a chunk of the store has any of these terms."""
@@ -177,6 +190,10 @@ class BM25Index(ABC):
             for word, count in self._with_counts(query.affordable_words)
             if not count and word.tokens[0] not in written
         ]
+        if is_found and not new:
+            return query
+        from .spelling import correct_words  # most searches find all words
+
         return correct_words(query, new, self._substitutes_for, is_found=is_found)
 
     def rarities(self, query: "Query") -> dict[str, float]:

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 
-from ..text.equality import Form
 from ..text.query import Query, Term
 from .bm25 import stems
 
-RARE_FORM = 20  # a form is ignored if a word has more than this many times as many chunks
 LEAST = 3  # letters of a word that may have substitutes
 LEAST_MISSPELT = 4
 LEAST_BESIDE = 5  # letters of a word that is corrected in a query with known words
@@ -19,7 +17,6 @@ LEAST_INSIDE = 6  # letters of a dictionary word that is searched inside other w
 # LONG in a query with known words: there, an unknown word is more often just new
 LONG_BESIDE = 9
 MANY_WORDS = 1024
-LONGEST_TERM = 40
 ALTERNATIVES = 5  # terms that may replace a word
 CORRECTIONS = 3
 # What may follow a stem: a vocabulary has stems, a query has words
@@ -129,29 +126,6 @@ def correct_words(
         if others:
             substitutes[written] = others
     return query.with_substitutes(substitutes)
-
-
-def usual_forms(
-    forms: Sequence[Form], count: Callable[[Sequence[Sequence[str]]], list[int]]
-) -> list[Form]:
-    """The forms of words (text/equality.py) that a memory uses about as often as those of the query.
-
-    `count` returns the number of chunks with each sequence of tokens. In BM25 a rare form would
-    weigh more than its words, and it is often a misprint: "integr ate".
-    """
-    others = count([form.tokens for form in forms])
-    known = [(form, other) for form, other in zip(forms, others, strict=True) if other]
-    asked = count([form.words for form, _ in known])
-    return [form for (form, other), n in zip(known, asked, strict=True) if other * RARE_FORM >= n]
-
-
-def word_of_stem(stem: str, text: str) -> str:
-    """The first word of a chunk's terms that has a stem: 'kubernetes' for 'kubernet'. Otherwise the
-    stem itself.
-    """
-    words = [word for word in dict.fromkeys(text.lower().split()) if word[:2] == stem[:2]]
-    stem_of = stems(words)
-    return next((word for word in words if stem_of.get(word) == stem), stem)
 
 
 def parts_of_similar(word: str, stem: str) -> list[str]:

@@ -17,9 +17,18 @@ from math import inf
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, idf
+from ...storage.bm25 import (
+    CONTENT_WEIGHT,
+    CONTEXT_WEIGHT,
+    HEADING_WEIGHT,
+    K1,
+    LONGEST_TERM,
+    B,
+    idf,
+    word_of_stem,
+)
 from ...storage.fts_expressions import checked_expression
-from ...storage.spelling import LONGEST_TERM, Choice, parts_of_similar, word_of_stem
+from ...storage.spelling import Choice, parts_of_similar
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
 from .connection import Connection, bigints, integers

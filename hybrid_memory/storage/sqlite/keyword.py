@@ -14,16 +14,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ...text.query import Query, Term
-from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems
+from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems, word_of_stem
 from ..fts_expressions import ANY_ROW, checked_expression, match_expression
 from ..keyword import BM25Index
 from ..rows import Ranking, as_results, best_of
-from ..spelling import Choice, word_of_stem
 from . import schema, word_list
 from .chunks import chunk_terms, document_terms, in_order
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
+    from ..spelling import Choice
     from .selection import Selection
 
 BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
@@ -231,7 +231,7 @@ class FTSIndex(BM25Index):
         anywhere = match_expression(terms)
         return bool(terms) and self._conn.execute(ANY_ROW, (anywhere,)).fetchone() is not None
 
-    def _substitutes_for(self, word: str, choice: Choice) -> list[str]:
+    def _substitutes_for(self, word: str, choice: "Choice") -> list[str]:
         return self._vocabulary.substitutes_for(word, choice)
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
@@ -386,7 +386,7 @@ class Vocabulary:
         self._state: bytes | None = None
         self._texts: dict[tuple[str, ...], str] = {}  # by the ends of the range
 
-    def substitutes_for(self, word: str, choice: Choice) -> list[str]:
+    def substitutes_for(self, word: str, choice: "Choice") -> list[str]:
         """The words to search in place of a word, spelled as in a chunk. `choice` chooses their
         terms.
         """

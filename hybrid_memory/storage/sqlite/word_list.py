@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from ..bm25 import TOKENIZER
-from ..spelling import LONGEST_TERM
+from ..bm25 import LONGEST_TERM, TOKENIZER
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
