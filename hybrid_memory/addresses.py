@@ -68,7 +68,7 @@ def address_fault(database: str) -> str | None:
 
 def is_connection_string(database: str) -> bool:
     """Whether a text is like `host=db dbname=memory`. The file name a=b.db has no libpq keyword."""
-    begins = re.match(r"\s*\w+\s*=", database)
+    begins = "=" in database and re.match(r"\s*\w+\s*=", database)
     return bool(begins and re.search(rf"(?i)(?:^|\s){_KEYWORD}", database))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..config import DEFAULTS
 from .characters import fold
-from .written_days import MONTHS, names_month, token, written_days
+from .written_days import DIGITS, MONTHS, names_month, token, written_days
 
 # Year, month and perhaps the day. Whether the day exists is checked afterwards. Compiled only when
 # needed.
@@ -511,7 +511,7 @@ def _shifted(day: str, days: int) -> str:
 
 
 def _calendar_dates(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
-    if not re.search("[0-9]", folded):
+    if not DIGITS.search(folded):
         return
     for written in written_days(folded):
         if not written.date.startswith("--"):

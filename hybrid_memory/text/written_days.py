@@ -64,7 +64,7 @@ class WrittenDay(NamedTuple):
     is_named: bool = False
 
 
-_DIGITS = re.compile("[0-9]+")
+DIGITS = re.compile("[0-9]+")
 _NUMBERS = "[0-9]+(?:st|nd|rd|th|er|o)?"
 _SIGNS = frozenset("-_./年")  # behind the first number of a day
 _LETTERS = r"[^\W\d_]+"
@@ -80,7 +80,7 @@ class _DayPieces(dict[str, bool]):
     def __missing__(self, piece: str) -> bool:
         if len(self) >= PIECES_KEPT:
             self.clear()
-        has_digit = _DIGITS.search(piece) is not None
+        has_digit = DIGITS.search(piece) is not None
         self[piece] = has_digit and pattern(_MAY_BE_DAY).search(piece) is not None
         return self[piece]
 
@@ -99,7 +99,7 @@ def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> 
     """Whether a folded text may write a day. It is also given in pieces; `signed` are those that have
     a sign. Takes a fraction of the time of the patterns, which most texts do not need.
     """
-    return _DIGITS.search(folded) is not None and (
+    return DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
         or "年" in folded
         or any(map(_DAY_PIECES.__getitem__, signed))
@@ -110,7 +110,7 @@ def written_days(text: str) -> list[WrittenDay]:
     """The days and months in a text that is folded and in lower case, in order, without overlap."""
     found: list[WrittenDay] = []
     end = 0
-    for digits in _DIGITS.finditer(text):
+    for digits in DIGITS.finditer(text):
         if digits.start() < end:
             continue
         written = _in_digits(text, digits) or _day_first(text, digits)
@@ -225,7 +225,7 @@ def split_at_days(folded: str) -> Iterator[tuple[str, str]]:
     for the hyphens
     """
     at = 0
-    lowered = folded.lower() if _DIGITS.search(folded) else ""
+    lowered = folded.lower() if DIGITS.search(folded) else ""
     # Positions in another length would be others
     for start, end, date, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
         text = folded[at:start]
