@@ -113,7 +113,9 @@ def test_text_does_not_go_beyond_its_document(store: HybridStore) -> None:
         for doc_id in "abc":
             store.storage.documents.put(store.prepare(Document(doc_id, f"document {doc_id}", {})))
     [(id,)] = store.storage.connection.execute("select id from chunks where doc_id = 'b'")
-    assert around(store, "b", id, 10**9) == ("document b", 1, 1, [id], None)
+    passage = around(store, "b", id, 10**9)
+    assert (passage.text, passage.start_line, passage.end_line) == ("document b", 1, 1)
+    assert passage.chunks == [id]
 
 
 @pytest.mark.parametrize("overlap", [0, 20, 50])
