@@ -117,7 +117,9 @@ class BM25Index(ABC):
             if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
-            # A score is the share of the query's symbols that a chunk has
+            # Substitutes found nothing, perhaps because only other documents than the selected ones
+            # have them. A score is the share of the query's symbols that a chunk has
+            query = query.with_substitutes({})
             return KeywordLeg(self._search_fragments(query, limit), query, full_score=1.0)
         if is_name:
             return KeywordLeg(hits, query, is_name=True)
