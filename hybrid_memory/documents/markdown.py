@@ -197,7 +197,7 @@ class Markdown:
 
     def links(self, parsed: Parsed) -> "DocumentLinks":
         """The titles, links and tags of a parsed text."""
-        return parsed.links()
+        return document_links(parsed.text, parsed.skipped, parsed.metadata, self.structure)
 
     def headings(self, text: str) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""

@@ -130,6 +130,11 @@ def _structure(text: str, *, keeps_noise: bool = False, is_outline: bool = False
     return Structure(body, headings, sorted(blocks), spans(scanned.code), spans(scanned.inline))
 
 
+def code_of(blocks: Iterable[Block]) -> list[Span]:
+    """The positions of the blocks that are code."""
+    return [(block.start, block.end) for block in blocks if not block.header]
+
+
 def below(text: str, skipped: int) -> str:
     """The text below its first lines, with a line break before each line."""
     lines = text.split("\n", skipped)

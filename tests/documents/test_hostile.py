@@ -334,6 +334,7 @@ PATTERNS = {
     "rst.SEPARATOR": "split",
     "rst.COMMENT": "finditer",
     "rst.RULE": "finditer",
+    "rst.PARAGRAPH": "finditer",
     "rst.LITERAL": "finditer",
     "rst.DOCTEST": "finditer",
     "rst.GRID": "finditer",

@@ -11,6 +11,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.chunker import Chunk, chunks_of
 from hybrid_memory.documents.formats import format_of
+from hybrid_memory.documents.markdown import Markdown
 from hybrid_memory.extras.formats import org, rst
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
@@ -290,3 +291,49 @@ def test_a_footnote_of_rst_behind_several_blanks_is_no_comment() -> None:
     assert "a footnote" in kept
     assert "replace" in kept
     assert "gone" not in kept
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "titles", "targets", "tags"),
+    [
+        (
+            "plan.org",
+            "# a comment #no\n* A headline\n#+begin_src c\n#define X [[no]]\n#+end_src\nSee [[Note]]. #tag\n",
+            (),
+            ["Note"],
+            ("tag",),
+        ),
+        (
+            "plan.rst",
+            "====\nPlan\n====\n\nSee [[Note]], ``#no [[no]]``. #tag\n\n::\n\n  #define X [[no]]\n\n# no title\n",
+            ("Plan",),
+            ["Note"],
+            ("tag",),
+        ),
+        ("plan.rst", "Plan\n~~~~\n\nText\n\n.. #comment\n\n#tag\n", ("Plan",), [], ("tag",)),
+        ("plan.txt", "Two\nlines\n=====\n\n[[Note]]\n\nPart\n----\n", (), ["Note"], ()),
+        (
+            "plan.excalidraw.md",
+            "---\nexcalidraw-plugin: parsed\n---\n# Text Elements\n[[Note]] ^abcdefgh\n\n# Drawing\n```json\n[[no]]",
+            (),
+            ["Note"],
+            (),
+        ),
+    ],
+)
+def test_titles_links_and_tags_are_those_of_the_format(
+    name: str, text: str, titles: tuple[str, ...], targets: list[str], tags: tuple[str, ...]
+) -> None:
+    format = format_of(name)
+    assert isinstance(format, Markdown)
+    found = format.links(format.parsed(text, {}))
+    assert found.titles == titles
+    assert [link.target for link in found.links] == targets
+    assert found.tags == tags
+
+
+def test_paragraphs_of_rst_are_outside_its_code() -> None:
+    text = "\nOne\ntwo ``x``\n \t\nthree::\n\n  code\n\n  ``more``\n\nfour\n"
+    code = [(block.start, block.end) for block in rst.blocks(text)]
+    found = [text[start:end] for start, end in rst.paragraphs(text, code)]
+    assert found == ["One\ntwo ``x``", "four"]

@@ -8,13 +8,14 @@ space is always a headline: within blocks, Org writes `,*`.
 import re
 from bisect import bisect
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from ...documents.front_matter import MAX_METADATA, FrontMatter
-from ...documents.links import ELSEWHERE, DocumentLinks, Link
+from ...documents.links import ELSEWHERE, DocumentLinks, Link, titles
 from ...documents.markdown import Markdown, Parsed
 from ...documents.noise import without_runs
-from ...documents.structure import Block, Heading, Structure
+from ...documents.structure import Block, Heading, Structure, code_of
 from ...documents.terms import LONGEST_TARGET
 from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
@@ -197,6 +198,14 @@ def links(text: str) -> Iterator[Link]:
             yield Link(line, target[:LONGEST_TARGET], "wikilink")
 
 
+@lru_cache(1)  # used twice per document: for its tags and for its chunks
+def structure(text: str) -> Structure:
+    """The structure of a text with a line break before each line."""
+    text = readable(text)
+    found = blocks(text)
+    return Structure(text, list(headings(text)), found, code_of(found))
+
+
 class Org(Markdown):
     """Implements `formats.Format`."""
 
@@ -204,16 +213,16 @@ class Org(Markdown):
 
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
-        text = readable(text)
-        return Structure(text, list(headings(text)), blocks(text))
+        return structure(text)
 
     def front_matter(self, text: str) -> FrontMatter:
         return front_matter(text)
 
     def links(self, parsed: Parsed) -> DocumentLinks:
-        """As in `Markdown`."""
-        found = tuple(dict.fromkeys(links(parsed.text)))
-        return super().links(parsed)._replace(links=found)
+        """As in `Markdown`. Only `#+title:` is a title: headlines are sections."""
+        found = super().links(parsed)
+        own = tuple(dict.fromkeys(links(parsed.text)))
+        return DocumentLinks(titles(parsed.metadata, ()), own, found.tags)
 
 
 FORMAT = Org()

@@ -9,13 +9,14 @@ above a heading of the first level, and a line of `-` one of the second.
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from heapq import merge
 
 from ...documents.front_matter import MAX_METADATA, FrontMatter
 from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
-from ...documents.structure import Block, Heading, Structure, plain_structure
+from ...documents.structure import Block, Heading, Span, Structure, code_of, plain_structure
 from ...documents.yaml_values import Value
 from ...text.characters import columns, with_plain_newlines
 
@@ -42,6 +43,7 @@ COMMENT = re.compile(
     r"(?:\n(?:[ \t]+[^\n]*)?(?=\n|\Z))*+)++"
 )
 RULE = re.compile(rf"(?<=\n)\n({_MARK})\1{{3,}}[ \t]*(?=\n[ \t]*(?:\n|\Z)|\Z)")
+PARAGRAPH = re.compile(r"(?<=\n)[^\S\n]*+\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 _CODE = "code|code-block|sourcecode|parsed-literal|math|highlight|prompt|raw"
 # Runs of blanks or colons are read at most twice; lines of them would take quadratic time otherwise.
 LITERAL = re.compile(
@@ -122,6 +124,15 @@ def blocks(text: str) -> list[Block]:
         if not kept or block.start >= kept[-1].end:
             kept.append(block)
     return kept
+
+
+def paragraphs(text: str, code: Sequence[Span]) -> Iterator[Span]:
+    """Yield the paragraphs outside the code, without regard to other markup."""
+    pos = 1
+    for start, end in [*code, (len(text), len(text))]:
+        for paragraph in PARAGRAPH.finditer(text, pos, start):
+            yield paragraph.span()
+        pos = max(pos, end)
 
 
 def _literals(text: str) -> Iterator[Block]:
@@ -209,6 +220,15 @@ def _consecutive(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.M
         pos = match.end()
 
 
+@lru_cache(1)  # used twice per document: for its links and for its chunks
+def structure(text: str) -> Structure:
+    """The structure of a text with a line break before each line."""
+    text = readable(text)
+    found = blocks(text)
+    code = code_of(found)
+    return Structure(text, list(headings(text)), found, code, list(paragraphs(text, code)))
+
+
 class ReStructuredText(Markdown):
     """Implements `formats.Format`."""
 
@@ -216,8 +236,7 @@ class ReStructuredText(Markdown):
 
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
-        text = readable(text)
-        return Structure(text, list(headings(text)), blocks(text))
+        return structure(text)
 
     def front_matter(self, text: str) -> FrontMatter:
         return front_matter(text)
