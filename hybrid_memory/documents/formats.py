@@ -142,10 +142,8 @@ class Format(Protocol):
         Raises BadFileError if the file is too large.
         """
 
-    def headings(self, text: str) -> Sequence[tuple[int, int, str]]:
-        """The line, counted from 1, the level and the title of each heading in a text with plain
-        newlines.
-        """
+    def headings(self, lines: Sequence[str]) -> Sequence[tuple[int, int, str]]:
+        """The line, counted from 1, the level and the title of each heading."""
 
     def joined(self, lines: Sequence[str]) -> str:
         """Join lines to one text."""

@@ -16,17 +16,20 @@ NUMBERED = re.compile(r"(.+)-([0-9]{1,4})")  # the anchor of a later heading wit
 
 
 def lines_of(
-    doc_id: str, part: str, lines: Sequence[str], find: Callable[[str], Sequence[Heading]]
+    doc_id: str,
+    part: str,
+    lines: Sequence[str],
+    find: Callable[[Sequence[str]], Sequence[Heading]],
 ) -> tuple[int, int]:
     """Return the first and last line of a part, counted from 1.
 
     The part is a heading's text or its GitHub anchor, "Plan#Next" for the heading Next below Plan,
-    or "^name" for the block of this name. `find` finds the headings of a text. Raises QueryError if
+    or "^name" for the block of this name. `find` finds the headings of the lines. Raises QueryError if
     there is no such part.
     """
     if part.startswith("^"):
         return _block(doc_id, part[1:], lines)
-    return _section(doc_id, part, find("\n".join(lines)), len(lines))
+    return _section(doc_id, part, find(lines), len(lines))
 
 
 def _section(doc_id: str, part: str, headings: Sequence[Heading], last: int) -> tuple[int, int]:

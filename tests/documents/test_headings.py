@@ -105,4 +105,6 @@ def test_underlined_headings_name_a_note_and_its_parts(store: HybridStore, notes
 def test_the_title_is_the_first_heading_whatever_its_form() -> None:
     assert document_links("Server *handbook*\n====\n", 0, {}).titles == ("Server handbook",)
     assert document_links("Part\n----\n\nTitle\n=====\n", 0, {}).titles == ()
-    assert [title for _, _, title in FORMAT.headings("---\na: b\n---\nTitle\n===")] == ["Title"]
+    assert [title for _, _, title in FORMAT.headings(["---", "a: b", "---", "Title", "==="])] == [
+        "Title"
+    ]

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory.documents import large_files, portions
+from hybrid_memory.documents import large_files, markdown, portions
 from hybrid_memory.documents.chunker import Chunk
 from hybrid_memory.documents.files import BadFileError, read
 from hybrid_memory.documents.large_files import LargeReading
-from hybrid_memory.documents.markdown import FORMAT, Markdown, MarkdownReading
+from hybrid_memory.documents.markdown import FORMAT, Markdown, MarkdownReading, headings_below
 from hybrid_memory.extras.formats.dendron import FORMAT as DENDRON
+from hybrid_memory.extras.formats.rst import FORMAT as RST
 from hybrid_memory.extras.formats.rst import PLAIN
 
 NOTES = Path(__file__).parents[1]
@@ -249,6 +250,37 @@ def test_a_long_inner_list_stays_a_list(path: Path, bounded: list[int], items: s
     assert all("outer" in chunk.header + chunk.items for chunk in found["chunks"][1:-1])
     assert max(bounded) <= 9_000
     assert_lines(path, found["chunks"])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.sampled_from(BLOCKS), min_size=20, max_size=60))
+def test_headings_of_a_long_text_are_found_in_portions(blocks: list[str]) -> None:
+    text = "---\ntitle: Log\n---\n" + "".join(blocks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markdown, "LINES", 30)
+        patch.setattr(markdown, "AHEAD", 10)
+        found = FORMAT.headings(text.split("\n"))
+    assert found == headings_below(text, 3, FORMAT.structure)
+
+
+@pytest.mark.parametrize("format", [FORMAT, PLAIN])
+def test_headings_of_real_notes_are_found_in_portions(
+    format: Markdown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = notes().split("\n")
+    whole = format.headings(lines)
+    monkeypatch.setattr(markdown, "LINES", 300)
+    monkeypatch.setattr(markdown, "AHEAD", 100)
+    assert format.headings(lines) == whole
+
+
+def test_levels_that_depend_on_the_text_above_are_found_in_the_whole_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markdown, "LINES", 10)
+    monkeypatch.setattr(markdown, "AHEAD", 3)
+    lines = ["Part", "====", "", "Section", "-------", ""] * 10
+    assert [level for _, level, _ in RST.headings(lines)] == [1, 2] * 10
 
 
 def test_the_speakers_of_a_long_conversation(path: Path, lengths: list[int]) -> None:

@@ -236,7 +236,7 @@ def test_plain_text_has_underlined_titles_beside_the_headings_of_markdown() -> N
     ],
 )
 def test_what_is_underlined_in_plain_text_and_is_no_title(text: str) -> None:
-    assert rst.PLAIN.headings(text) == []
+    assert rst.PLAIN.headings(text.split("\n")) == []
 
 
 LINES = {

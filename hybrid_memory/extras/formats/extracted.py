@@ -136,9 +136,9 @@ class Extracted:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
         return Lines(self.extracted(data).text), digest(data)
 
-    def headings(self, text: str) -> list[tuple[int, int, str]]:
+    def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""
-        return headings_below(text, 0, markdown_structure)
+        return headings_below("\n".join(lines), 0, markdown_structure)
 
     def joined(self, lines: Sequence[str]) -> str:
         return "\n".join(lines)

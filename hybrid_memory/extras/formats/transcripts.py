@@ -695,7 +695,7 @@ class Transcripts:
             lines.append(message.label + message.text)
         return lines or [""], transcript.digest
 
-    def headings(self, text: str) -> tuple[()]:
+    def headings(self, lines: Sequence[str]) -> tuple[()]:
         """A transcript has no headings."""
         return ()
 
