@@ -28,19 +28,16 @@ These figures were found on judged collections (docs/measurements.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from ..merger import divide_by_best, source
-from ..storage.rows import KeywordLeg, Ranking
+from ..storage.rows import NONE, KeywordLeg, Ranking
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
 BM25_SHARE = 2 / 3  # of the keyword part; the rest is the coverage alone
 LEADS = 2  # chunks with which a document begins that speak for all of it
 ROUNDING = 1e-9  # of a mean of cosines
 LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
-
-NONE: Mapping[int, float] = MappingProxyType({})
 
 
 class Legs:
@@ -115,16 +112,15 @@ def put_on_one_scale(
     leads: Mapping[int, Sequence[int]],
     weights: tuple[float, float],
     *,
-    further_scores: Mapping[int, float] = NONE,
     is_lookup: bool = False,
 ) -> Legs:
     """Put the legs on one scale. A leg that ran alone is divided by its best score.
 
     `sample` has the cosines of a fixed sample of chunks: the similarity that the model gives to any
-    text. `leads` are the first chunks of each chunk's document. `further_scores` are the BM25 of
-    chunks that only the vector leg retrieved.
+    text. `leads` are the first chunks of each chunk's document.
     """
     keyword_ranking = keyword_leg.ranking if keyword_leg else []
+    further_scores = keyword_leg.further_scores if keyword_leg else NONE
     nearness = measure_nearness(cosines, sample)
     bm25 = divide_by_best([*keyword_ranking, *further_scores.items()])
     vector_parts = divide_by_best(vector_ranking or [])

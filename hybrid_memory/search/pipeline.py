@@ -7,7 +7,7 @@ all rounds. If it depends on the final score or order, also add it to FINAL.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..registry import RERANKED, load
 from ..storage.bm25 import CONTEXT_WEIGHT, K1
-from ..storage.rows import KeywordLeg, Ranking
+from ..storage.rows import NONE, KeywordLeg, Ranking
 from ..text.characters import citation
 from . import stages
 from .answer import Answer, as_written, too_small
 from .hit import Hit
-from .legs import LEADS, NONE, Legs, put_on_one_scale
+from .legs import LEADS, Legs, put_on_one_scale
 from .plan import Plan
 from .query_vector import QueryVector, query_vector
 from .request import Request
@@ -35,7 +35,7 @@ OF_CONTEXT = CONTEXT_WEIGHT * (1 + K1) / (CONTEXT_WEIGHT + K1)
 if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.interface import Embedder
-    from ..storage.interface import Storage
+    from ..storage.interface import Storage, VectorIndex
     from ..text.query import Query
     from .answer import Reranker
 
@@ -93,8 +93,8 @@ FINAL: frozenset[Stage] = frozenset(
 
 
 class Neighbours:
-    """What the vector leg found: cosines by chunks.id, the cosines of a sample of the store, the
-    first chunks of each chunk's document, and the ranking (None if there was no vector).
+    """What the scores need besides both rankings: cosines by chunks.id, the cosines of a sample of
+    the store, and the first chunks of each chunk's document.
     """
 
     def __init__(
@@ -102,12 +102,10 @@ class Neighbours:
         cosines: Mapping[int, float] = NONE,
         sample: Mapping[int, float] = NONE,
         leads: "Mapping[int, Sequence[int]]" = MappingProxyType({}),
-        ranking: "Ranking | None" = None,
     ) -> None:
         self.cosines = cosines
         self.sample = sample
         self.leads = leads
-        self.ranking = ranking
 
 
 class Search:
@@ -271,22 +269,21 @@ class Search:
         timings: dict[str, float],
     ) -> Legs:
         """Return the best `depth` chunks of both legs, on one scale."""
-        with _timed("keyword", timings):
-            keyword = self._by_keyword(state, depth)
+        ranking: Ranking | None = None
+        found = Neighbours()
+        vectors = self._storage.vectors(selection) if vector.values else None
         with _timed("vector", timings):
-            found = Neighbours()
-            if vector.values:
-                found = self._by_vector(vector, keyword, state, selection, depth)
+            if vectors is not None:
+                ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+        with _timed("keyword", timings):
+            keyword = self._by_keyword(state, depth, dict(ranking or ()).keys())
+        with _timed("vector", timings):
+            if vectors is not None and ranking is not None:
+                found = self._neighbours(vector, ranking, keyword, vectors)
                 if keyword is not None:
                     keyword.full_score = self._full_score(keyword, state.query)
-        ranking = found.ranking
         if keyword is not None and not found.cosines:
             ranking = None  # nothing that was found has an embedding
-        further_scores: Mapping[int, float] = {}
-        if keyword is not None and keyword.ranking and ranking:
-            with _timed("keyword", timings):
-                only_near = dict(ranking).keys() - dict(keyword.ranking).keys()
-                further_scores = state.keyword_index.scores(state.searched, only_near)
         return put_on_one_scale(
             keyword,
             ranking,
@@ -294,32 +291,30 @@ class Search:
             found.sample,
             found.leads,
             self._weights(keyword, ranking, state),
-            further_scores=further_scores,
             is_lookup=state.is_lookup,
         )
 
-    def _by_keyword(self, state: SearchState, depth: int) -> KeywordLeg | None:
+    def _by_keyword(
+        self, state: SearchState, depth: int, also: Collection[int]
+    ) -> KeywordLeg | None:
         """Search by keyword. What this says of the query is the same at every depth."""
         if state.request.mode == "vector":
             return None
-        leg = state.keyword_index.ranked(state.query, depth)
+        leg = state.keyword_index.ranked(state.query, depth, also)
         state.searched = leg.searched
         if leg.searched.days_are_words:
             state.query = state.query.with_days_as_words()
         state.is_lookup = leg.is_name or state.query.is_identifier
         return leg
 
-    def _by_vector(
+    def _neighbours(
         self,
         vector: QueryVector,
+        ranking: Ranking,
         keyword: KeywordLeg | None,
-        state: SearchState,
-        selection: Any,
-        depth: int,
-    ) -> "Neighbours":
-        """Search by vector, and compute the cosines that the scores of the keyword leg need."""
-        vectors = self._storage.vectors(selection)
-        ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+        vectors: "VectorIndex",
+    ) -> Neighbours:
+        """Compute the cosines that the scores of both legs need."""
         cosines = dict(ranking)
         leads: dict[int, list[int]] = {}
         if keyword is not None:
@@ -328,7 +323,7 @@ class Search:
             ids |= dict.fromkeys(chain.from_iterable(leads.values()))
             without = [id for id in ids if id not in cosines]
             cosines |= vectors.cosines(vector.values, without)
-        return Neighbours(cosines, vectors.sample(vector.values), leads, ranking)
+        return Neighbours(cosines, vectors.sample(vector.values), leads)
 
     def _weights(
         self, keyword_leg: KeywordLeg | None, vector_ranking: Ranking | None, state: SearchState

@@ -332,11 +332,10 @@ class KeywordIndex(Protocol):
     def size(self) -> int:
         """The number of chunks in the index."""
 
-    def ranked(self, query: Query, limit: int) -> KeywordLeg:
-        """The best chunks. Raises QueryError for an invalid expression."""
-
-    def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
-        """The BM25 of those of these chunks that have a term of the query."""
+    def ranked(self, query: Query, limit: int, also: Collection[int] = ()) -> KeywordLeg:
+        """The best chunks, and the scores of those in `also`, which must be in the selection. Raises
+        QueryError for an invalid expression.
+        """
 
     def rarities(self, query: Query) -> dict[str, float]:
         """The inverse document frequency of each word of the query in the whole store, above 0;

@@ -3,7 +3,7 @@ chunks are scored. An engine counts the chunks with a term, and scores chunks by
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import accumulate
 from math import ceil
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..text.query import Term
 from .bm25 import K1, full_score, idf, rarities
 from .fts_expressions import distinct_words, match_expression
-from .rows import KeywordLeg, Ranking, best_first, with_ties
+from .rows import KeywordLeg, Ranking, best_first, best_of
 
 if TYPE_CHECKING:
     from ..text.equality import Form
@@ -57,13 +57,14 @@ class BM25Index(ABC):
         choosing: Sequence[Term] | None = None,
         done: Sequence[Term] = (),
         *,
+        also: Collection[int] = (),
         is_within: bool = True,
     ) -> Ranking:
-        """The best chunks that have any of the wanted terms, and all that score the same as the
-        last of them.
+        """The best chunks that have any of the wanted terms, all that score the same as the last of
+        them, and those in `also`.
 
-        Given `choosing`, only chunks with one of these terms are scored; those with one of `done`
-        may be missing. Unless `is_within`, the selection does not matter.
+        Given `choosing`, only chunks with one of these terms, and those in `also`, are scored;
+        those with one of `done` may be missing. Unless `is_within`, the selection does not matter.
         """
 
     @abstractmethod
@@ -90,8 +91,9 @@ class BM25Index(ABC):
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
         """Chunks ordered by document."""
 
-    def ranked(self, query: "Query", limit: int) -> KeywordLeg:
-        """The best `limit` chunks by BM25.
+    def ranked(self, query: "Query", limit: int, also: Collection[int] = ()) -> KeywordLeg:
+        """The best `limit` chunks by BM25, and the scores of those in `also`, which must be in the
+        selection.
 
         An expression in FTS5's syntax is matched as it is; raises QueryError if it is invalid.
 
@@ -108,25 +110,31 @@ class BM25Index(ABC):
         query = self._with_forms(query)
         if query.is_typed:
             query = self._correct_words(query, is_found=False)
-        hits, is_name = self._search_words(query, limit)
+        hits, is_name = self._search_words(query, limit, also)
         if not hits and query.names_days:
             query = query.with_days_as_words()
-            hits, is_name = self._search_words(query, limit)
+            hits, is_name = self._search_words(query, limit, also)
         if not query.is_typed and not is_name:
             query = self._correct_words(query, is_found=bool(hits))
             if query.substitutes:
-                hits = self._best(query.affordable_terms, limit)
+                hits = self._best(query.affordable_terms, limit, also)
         if not hits:
             # Substitutes found nothing, perhaps because only other documents than the selected ones
             # have them. A score is the share of the query's symbols that a chunk has
             query = query.with_substitutes({})
             return KeywordLeg(self._search_fragments(query, limit), query, full_score=1.0)
-        if is_name:
-            return KeywordLeg(hits, query, is_name=True)
-        counts = self._with_counts(distinct_words(query))
-        frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
-        full = full_score(frequencies, self.size())
-        return KeywordLeg(hits, query, full_score=full)
+        full = 0.0
+        if not is_name:
+            counts = self._with_counts(distinct_words(query))
+            frequencies = [max(count, self._of_forms(query, word)) for word, count in counts]
+            full = full_score(frequencies, self.size())
+        return KeywordLeg(
+            hits[:limit],
+            query,
+            is_name=is_name,
+            full_score=full,
+            further_scores=dict(hits[limit:]),
+        )
 
     def _of_forms(self, query: "Query", word: Term) -> int:
         """The number of chunks with another form of a word; 0 without one."""
@@ -164,18 +172,23 @@ class BM25Index(ABC):
         """The number of chunks in the store with each sequence of tokens."""
         return self.frequencies([Term(tuple(tokens)) for tokens in sequences])
 
-    def _search_words(self, query: "Query", limit: int) -> tuple[Ranking, bool]:
-        """The chunks with words of the query, and whether the query is a document's name."""
+    def _search_words(
+        self, query: "Query", limit: int, also: Collection[int]
+    ) -> tuple[Ranking, bool]:
+        """The chunks with words of the query, as in `_best`, and whether the query is a document's
+        name.
+        """
         wanted = query.affordable_terms
         if query.is_typed:
             wanted = self._without_common(wanted)
-        hits = self._best(wanted, limit) if wanted else []
+        hits = self._best(wanted, limit, also) if wanted else []
         named = self._search_name(query, wanted, limit)
         if not named:
             return hits, False
         top = hits[0][1] if hits else 0.0
         raised = [(id, score + top) for id, score in named.items()]
-        return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
+        hits = [*raised, *(hit for hit in hits if hit[0] not in named)]
+        return _first(hits, limit, also), True
 
     def _without_common(self, terms: Sequence[Term]) -> list[Term]:
         """The terms that few chunks have: others take longer than the time between two
@@ -213,31 +226,38 @@ class BM25Index(ABC):
         """Each term with the number of chunks in the store that have it."""
         return list(zip(terms, self.frequencies(terms), strict=True))
 
-    def _best(self, wanted: Sequence[Term], limit: int) -> Ranking:
-        """The best chunks of the selection that match any term. The first PROVEN ranks are exact,
-        the others nearly always.
+    def _best(self, wanted: Sequence[Term], limit: int, also: Collection[int]) -> Ranking:
+        """The best `limit` chunks of the selection that match any term, and behind them those in
+        `also`. The first PROVEN ranks are exact, the others nearly always.
 
         If the selection is broad, this searches all chunks and keeps the selected ones.
         """
         if self._selected and self._selected.is_broad:
             more = SURPLUS / max(self._selected.share, 0.01)
             depth, proven = ceil(more * limit), ceil(more * PROVEN)
-            hits = self._best_of(wanted, depth, proven, is_within=False)
+            hits = self._best_of(wanted, depth, proven, also, is_within=False)
             among = self._selected.among([id for id, _ in hits])
-            ranks = [rank for rank, (id, _) in enumerate(hits) if id in among][:limit]
+            ranks = [rank for rank, (id, _) in enumerate(hits[:depth]) if id in among][:limit]
             # All matches were found; or the tenth selected one is among the proven ranks
             if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
-                return [hits[rank] for rank in ranks]
+                return _first([hit for hit in hits if hit[0] in among], limit, also)
         elif self._selected:  # few enough rows to score all terms at once
-            return self._run(wanted, limit)[:limit]
+            return _first(self._run(wanted, limit, also=also), limit, also)
         # There is no selection, or too few of the best chunks are in it
-        return self._best_of(wanted, limit, PROVEN)[:limit]
+        return _first(self._best_of(wanted, limit, PROVEN, also), limit, also)
 
     def _best_of(
-        self, wanted: Sequence[Term], limit: int, proven: int, *, is_within: bool = True
+        self,
+        wanted: Sequence[Term],
+        limit: int,
+        proven: int,
+        also: Collection[int],
+        *,
+        is_within: bool = True,
     ) -> Ranking:
-        """The best chunks that match any term, and all that score the same as the last of them. The
-        first `proven` ranks are exact, for questions of more than LONG terms nearly always.
+        """The best chunks that match any term, all that score the same as the last of them, and
+        those in `also`. The first `proven` ranks are exact, for questions of more than LONG terms
+        nearly always.
 
         Most of the time of a plain search goes into scoring the rows of common words, few of which
         are among the best. So the rarest terms choose the rows, and all terms score them. A row
@@ -246,7 +266,7 @@ class BM25Index(ABC):
         MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.
         """
         if self.size() <= FIRST_ROWS:
-            return self._run(wanted, limit, is_within=is_within)
+            return self._run(wanted, limit, also=also, is_within=is_within)
         rarest = sorted(
             (count, match_expression([term]), term)
             for term, count in self._with_counts(wanted)
@@ -261,18 +281,40 @@ class BM25Index(ABC):
             (i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1
         )
         proven = min(proven, limit)
+        depth = limit + len(also)  # so that `limit` are left without those in `also`
         by_rarity = [term for *_, term in rarest]
         done = 0  # terms whose rows have been scored
         found: dict[int, float] = {}
         hits: Ranking = []
         while done < needed:
             choosing = by_rarity[done:needed]
-            found.update(self._run(wanted, limit, choosing, by_rarity[:done], is_within=is_within))
-            hits = with_ties(best_first(found.items(), self._in_order), limit)
-            floor = hits[proven - 1][1] if len(hits) >= limit else 0.0
+            scored = self._run(
+                wanted, depth, choosing, by_rarity[:done], also=also, is_within=is_within
+            )
+            found.update(scored)
+            hits = best_first(found.items(), self._in_order)
+            floor = hits[proven - 1][1] if len(hits) >= depth else 0.0
             done = needed
             needed = _needed(bounds, floor)
         return hits
+
+    def _best_and(
+        self, read: Callable[[int], Ranking], limit: int, also: Collection[int]
+    ) -> Ranking:
+        """The best hits, all that score the same as the last of them, and behind them those in
+        `also`. `read` returns at most as many hits as it is asked for: those in `also`, and the
+        best others.
+        """
+        scores: dict[int, float] = {}
+
+        def best(most: int) -> Ranking:
+            hits = read(most + len(also))
+            scores.update(hit for hit in hits if hit[0] in also)
+            return sorted(hits, key=lambda hit: -hit[1])[:most]
+
+        ranking = best_of(best, limit, self._in_order)
+        further = scores.keys() - dict(ranking).keys()
+        return [*ranking, *((id, scores[id]) for id in further)]
 
     def _search_name(self, query: "Query", wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """The BM25 of the first chunks of the documents with this name. File names rank above other
@@ -288,6 +330,11 @@ class BM25Index(ABC):
         top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(best_first(raised.items(), self._in_order))
+
+
+def _first(hits: Ranking, limit: int, also: Collection[int]) -> Ranking:
+    """The first `limit` hits, and behind them those in `also`."""
+    return [hit for rank, hit in enumerate(hits) if rank < limit or hit[0] in also]
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:

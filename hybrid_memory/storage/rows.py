@@ -1,7 +1,8 @@
 """Values that a store returns to a search, the same for every engine."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ Identity = dict[str, Any]  # what made the embeddings: provider, model, prompts,
 # Content hash -> (encoded embedding, whether the text was cut to fit the model)
 Vectors = dict[bytes, tuple[bytes, bool]]
 Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
+NONE: Mapping[int, float] = MappingProxyType({})  # scores of no chunk
 
 
 Score = TypeVar("Score", float, tuple[int, int])
@@ -61,7 +63,8 @@ class KeywordLeg:
     """The results of the keyword leg. `is_name` is true if the query is the name of a document.
 
     `full_score` is the BM25 score that counts as a full match; if it is 0, every hit does.
-    `searched` is the query with the substitutes and the forms of its words.
+    `searched` is the query with the substitutes and the forms of its words. `further_scores` are
+    those of chunks that were asked for, but are not among the best.
     """
 
     def __init__(
@@ -71,11 +74,13 @@ class KeywordLeg:
         *,
         is_name: bool = False,
         full_score: float = 0.0,
+        further_scores: Mapping[int, float] = NONE,
     ) -> None:
         self.ranking = ranking
         self.searched = searched
         self.is_name = is_name
         self.full_score = full_score
+        self.further_scores = further_scores
 
 
 class Candidate(NamedTuple):

@@ -41,10 +41,8 @@ def test_a_looked_up_name_counts_without_coverage() -> None:
 
 
 def test_a_chunk_that_only_the_vector_leg_retrieved_has_its_own_bm25() -> None:
-    leg = KeywordLeg([(1, 4.0)], QUERY)
-    legs = put_on_one_scale(
-        leg, [(2, 0.9)], {1: 0.8, 2: 0.9}, SAMPLE, {}, HALF, further_scores={2: 3.0}
-    )
+    leg = KeywordLeg([(1, 4.0)], QUERY, further_scores={2: 3.0})
+    legs = put_on_one_scale(leg, [(2, 0.9)], {1: 0.8, 2: 0.9}, SAMPLE, {}, HALF)
     assert legs.bm25 == {1: 1.0, 2: 0.75}
     assert legs.source(2) == "vector"
 

@@ -248,7 +248,7 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
     filtered = run("search", "gpu", "--provider", "none", "--explain", "--in", "it")
     assert "filter " in filtered.stderr
     stages = (
-        "".join(rf"{stage} \d+\.\d ms, " for stage in ("embedding", "keyword", "vector", "merge"))
+        "".join(rf"{stage} \d+\.\d ms, " for stage in ("embedding", "vector", "keyword", "merge"))
         + r"total \d+\.\d ms"
     )
     assert re.fullmatch(f"hybrid-memory: {stages}\n", done.stderr)

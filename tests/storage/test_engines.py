@@ -241,7 +241,8 @@ def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, li
         chunks = store.storage.chunks.candidates(ids)
         words = ranked.searched
         coverage = of_chunks(store.storage, words, keyword.rarities(words), chunks)
-        scores = keyword.scores(words, ids)
+        leg = keyword.ranked(Query(query), 1, ids)
+        scores = {**dict(leg.ranking), **leg.further_scores}
     shares = [
         (round(coverage[id].share, 9), sorted(coverage[id].terms), round(scores.get(id, 0.0), 9))
         for id in ids

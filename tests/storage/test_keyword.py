@@ -243,16 +243,23 @@ def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> Hybr
 @given(
     st.lists(st.integers(0, 60).map(lambda i: f"w{i}"), min_size=1, max_size=8).map(" ".join),
     st.integers(1, 40),
+    st.sets(st.integers(1, 300)),
 )
 def test_pruned_search_ranks_as_if_every_row_was_scored(
-    crowded: HybridStore, query: str, limit: int
+    crowded: HybridStore, query: str, limit: int, also: set[int]
 ) -> None:
     conn = crowded.storage.connection
-    everything = {"expression": match_expression(Query(query).affordable_terms), "limit": -1}
+    expression = match_expression(Query(query).affordable_terms)
+    everything = {"expression": expression, "also": "[]", "limit": -1}
     found = conn.execute(SEARCH.format(rows=""), everything).fetchall()
     expected = best_first(found, lambda ids: in_order(conn, ids))
-    ranking = FTSIndex(conn).ranked(Query(query), limit).ranking
-    assert ranking[:PROVEN] == expected[: min(limit, PROVEN)]
+    leg = FTSIndex(conn).ranked(Query(query), limit, also)
+    assert leg.ranking[:PROVEN] == expected[: min(limit, PROVEN)]
+    assert len(leg.ranking) == min(limit, len(expected))
+    ranked = dict(leg.ranking)
+    assert leg.further_scores == {
+        id: score for id, score in expected if id in also and id not in ranked
+    }
 
 
 @pytest.mark.sqlite

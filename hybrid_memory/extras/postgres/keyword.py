@@ -8,7 +8,7 @@ from typing import Any
 
 from ...storage.bm25 import K1, B, idf
 from ...storage.keyword import BM25Index
-from ...storage.rows import KeywordLeg, Ranking, best_first, best_of
+from ...storage.rows import KeywordLeg, Ranking, best_first
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
 from .connection import Connection, bigints, doubles, integers
@@ -44,17 +44,16 @@ CHOSEN_AND_OTHERS = f"""
 with chosen as materialized ({CHOSEN})
 select chunk, score from chosen
 union all
-{PARTS.format(of="others")} where chunk in (select chunk from chosen)
+{PARTS.format(of="others")} where chunk in (select chunk from chosen) or chunk = any(%(also)s::bigint[])
 """
 SEARCH = """
 select chunk, total
-from   (select chunk, {total} order by total desc) found
+from   (select chunk, {total} order by chunk = any(%(also)s::bigint[]) desc, total desc) found
 {live}
 limit  %(limit)s
 """
 SUM = "sum(score) as total from ({parts}) part group by chunk"
 OF_ONE_TERM = "score as total from ({parts}) part"  # which adds one part to a chunk
-AMONG = "and p.chunk = any(%(among)s::bigint[])"
 
 DOC_IDS = """
 select c.id, d.doc_id from chunks c join documents d on d.space = c.space and d.number = c.document
@@ -92,25 +91,17 @@ class KeywordIndex(BM25Index):
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
         return [phrase.frequency for phrase in self._phrases.of(terms)]
 
-    def ranked(self, query: Query, limit: int) -> KeywordLeg:
+    def ranked(self, query: Query, limit: int, also: Collection[int] = ()) -> KeywordLeg:
         """As in BM25Index."""
         if not query.fts_syntax:
             forms = [Term(form.tokens) for form in query.possible_forms]
             names = [Term((query.name,))] if query.name else []
             # Looks up all at once
             self._phrases.of([*query.affordable_terms, *query.affordable_words, *forms, *names])
-        return super().ranked(query, limit)
+        return super().ranked(query, limit, also)
 
     def _substitutes_for(self, word: str, choice: Choice) -> list[str]:
         return self._phrases.substitutes_for(word, choice)
-
-    def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
-        """The BM25 of those of these chunks that have a term of the query."""
-        if not ids:
-            return {}
-        return dict(
-            self._read(query.affordable_terms, [], len(ids), AMONG, {"among": bigints(ids)})
-        )
 
     def chunks_with(self, terms: Sequence[Term]) -> list[int]:
         """The chunks that have any of these words and phrases."""
@@ -140,6 +131,7 @@ class KeywordIndex(BM25Index):
         choosing: Sequence[Term] | None = None,
         done: Sequence[Term] = (),
         *,
+        also: Collection[int] = (),
         is_within: bool = True,
     ) -> Ranking:
         rows = ""
@@ -147,10 +139,10 @@ class KeywordIndex(BM25Index):
         if is_within and self._chosen:
             rows, parameters = self._chosen.condition("p.chunk")
         if choosing is None:
-            return self._read(wanted, [], limit, rows, parameters)
+            return self._read(wanted, [], limit, rows, parameters, also)
         rarer = [*done, *choosing]
         others = [term for term in wanted if term not in rarer]
-        return self._read(rarer, others, limit, rows, parameters)
+        return self._read(rarer, others, limit, rows, parameters, also)
 
     def _read(
         self,
@@ -159,9 +151,10 @@ class KeywordIndex(BM25Index):
         limit: int,
         rows: str,
         parameters: dict[str, Any],
+        also: Collection[int],
     ) -> Ranking:
-        """The best chunks that have one of the choosing terms, by the sum of all terms, and all
-        that score the same as the last of them.
+        """The best chunks that have one of the choosing terms, by the sum of all terms, all that
+        score the same as the last of them, and those in `also`.
         """
         size, average, has_dead = self._sizes
         counted = [each.frequency_for_idf for each in self._phrases.of([*choosing, *others])]
@@ -170,6 +163,7 @@ class KeywordIndex(BM25Index):
             "space": self._space,
             "fixed": K1 * (1 - B),
             "per_token": K1 * B / average,
+            "also": bigints(also),
         }
         given |= parameters | self._postings("choosing", choosing, size)
         parts = CHOSEN
@@ -181,9 +175,10 @@ class KeywordIndex(BM25Index):
         statement = SEARCH.format(total=total, live=live)
 
         def read(most: int) -> Ranking:
-            return _levelled(self._conn.all(statement, {**given, "limit": most}))
+            hits = self._conn.all(statement, {**given, "limit": most})
+            return _levelled(sorted(hits, key=lambda hit: -hit[1]))
 
-        return best_of(read, limit, self._in_order)
+        return self._best_and(read, limit, also)
 
     def _postings(self, of: str, terms: Sequence[Term], size: int) -> dict[str, Any]:
         """The parameters for the postings of these terms."""

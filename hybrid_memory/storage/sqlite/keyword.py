@@ -33,14 +33,15 @@ SEARCH = f"""
 select rowid, {BM25} as score
 from   chunks_fts
 where  chunks_fts match :expression {{rows}}
-order  by score desc
+order  by +rowid in (select value from json_each(:also)) desc, score desc
 limit  :limit
 """
-SCORES = f"""
-select rowid, {BM25} from chunks_fts
-where  chunks_fts match :expression and +rowid in (select value from json_each(:ids))
+AMONG = """
+and +rowid in (
+    select rowid from chunks_fts where chunks_fts match :among
+    union all select value from json_each(:also)
+)
 """
-AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
 CHOSEN = "and +rowid {}"
 
 ROW_COUNTS = """
@@ -181,14 +182,6 @@ class FTSIndex(BM25Index):
         highlighter = Highlighter(words, [hit["text"] for hit in hits], stems)
         return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
 
-    def scores(self, query: Query, ids: Collection[int]) -> dict[int, float]:
-        """The BM25 of those of these chunks that have a term of the query."""
-        wanted = query.affordable_terms
-        if not wanted or not ids:
-            return {}
-        parameters = {"expression": match_expression(wanted), "ids": json.dumps(list(ids))}
-        return dict(self._conn.execute(SCORES, parameters))
-
     def _run(
         self,
         wanted: Sequence[Term],
@@ -196,29 +189,35 @@ class FTSIndex(BM25Index):
         choosing: Sequence[Term] | None = None,
         done: Sequence[Term] = (),
         *,
+        also: Collection[int] = (),
         is_within: bool = True,
     ) -> Ranking:
         condition = self._condition if is_within else ""
         if choosing is None:
-            return self._read(match_expression(wanted), limit, condition)
+            return self._read(match_expression(wanted), limit, condition, also=also)
         among = f"({match_expression(choosing)})"
         if done:
             among += f" NOT ({match_expression(done)})"
-        return self._read(match_expression(wanted), limit, f"{AMONG} {condition}", among)
+        return self._read(match_expression(wanted), limit, f"{AMONG} {condition}", among, also)
 
     def _read(
-        self, expression: str, limit: int, condition: str, among: str | None = None
+        self,
+        expression: str,
+        limit: int,
+        condition: str,
+        among: str | None = None,
+        also: Collection[int] = (),
     ) -> Ranking:
-        """The best chunks that match an expression, and all that score the same as the last of
-        them, under a condition on rows that may use another expression, `among`.
+        """The best chunks that match an expression, all that score the same as the last of them,
+        and those in `also`, under a condition on rows that may use another expression, `among`.
         """
         statement = SEARCH.format(rows=condition)
+        parameters = {"expression": expression, "among": among, "also": json.dumps(list(also))}
 
         def read(most: int) -> Ranking:
-            parameters = {"expression": expression, "among": among, "limit": most}
-            return self._conn.execute(statement, parameters).fetchall()
+            return self._conn.execute(statement, {**parameters, "limit": most}).fetchall()
 
-        return best_of(read, limit, self._in_order)
+        return self._best_and(read, limit, also)
 
     def _matching(self, query: Query, limit: int) -> Ranking:
         expression = checked_expression(self._conn, query.text)
