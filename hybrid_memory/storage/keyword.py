@@ -281,7 +281,6 @@ class BM25Index(ABC):
             (i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1
         )
         proven = min(proven, limit)
-        depth = limit + len(also)  # so that `limit` are left without those in `also`
         by_rarity = [term for *_, term in rarest]
         done = 0  # terms whose rows have been scored
         found: dict[int, float] = {}
@@ -289,11 +288,15 @@ class BM25Index(ABC):
         while done < needed:
             choosing = by_rarity[done:needed]
             scored = self._run(
-                wanted, depth, choosing, by_rarity[:done], also=also, is_within=is_within
+                wanted, limit, choosing, by_rarity[:done], also=also, is_within=is_within
             )
             found.update(scored)
             hits = best_first(found.items(), self._in_order)
-            floor = hits[proven - 1][1] if len(hits) >= depth else 0.0
+            # Chunks in `also` are scored, but they may have none of the terms that were searched
+            besides = rarest[needed - 1][0]
+            if self._selected and is_within:
+                besides = len(found.keys() - also)
+            floor = hits[proven - 1][1] if min(besides, len(hits)) >= limit else 0.0
             done = needed
             needed = _needed(bounds, floor)
         return hits

@@ -282,7 +282,7 @@ def made_up(store: HybridStore) -> HybridStore:
 
 def searched(store: HybridStore, words: list[str], limit: int) -> list[tuple[int, float]]:
     index = store.storage.keyword()
-    return index._best([Term((word,)) for word in words], limit)  # type: ignore[attr-defined,no-any-return]
+    return index._best([Term((word,)) for word in words], limit, ())  # type: ignore[attr-defined,no-any-return]
 
 
 def test_the_best_are_the_same_whichever_words_choose_the_chunks(
