@@ -14,7 +14,7 @@ class Hit:
 
     __slots__ = (
         "_score_before_decay", "also", "candidate", "chunk_id", "chunks", "confidence", "coverage", "covered",
-        "decay", "doc_id", "document", "has_phrases", "id", "lacks_name", "legs", "nearness", "neighbours",
+        "decay", "doc_id", "document", "id", "lacks_name", "legs", "nearness", "neighbours",
         "newer", "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
         "succession", "terms", "text",
     )  # fmt: skip
@@ -29,8 +29,6 @@ class Hit:
         # Merging
         self.score = 0.0  # 0 to 1, changed by later stages, too
         self.source = ""  # "keyword", "vector" or "hybrid": which legs retrieved it
-        # Phrases in quotes
-        self.has_phrases = False
         # Evidence: the parts of the score from the chunks beside it, and from its document
         self.neighbours = 0.0
         self.document = 0.0

@@ -52,7 +52,6 @@ WEIGHTS = (0.5, 0.5)  # for every other query, unless the user chose weights
 
 ORDERING: list[Stage] = [
     stages.merged,
-    stages.with_phrases,
     stages.with_evidence,
     stages.with_asked_dates,
     stages.less_of_assistants,
@@ -73,10 +72,10 @@ CHOOSING: list[Stage] = [
 STAGES = [*ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
-#   without a reranker: merged, with_phrases, with_evidence, with_asked_dates, less_of_assistants,
+#   without a reranker: merged, with_evidence, with_asked_dates, less_of_assistants,
 #     scoring_enough, aged, same_text_once, spread, with_revisions, phrases_first, later_first,
 #     about_something, with_confidence, confident_enough, limited, near_the_best
-#   with one: merged, with_phrases, with_evidence, with_asked_dates, less_of_assistants, aged,
+#   with one: merged, with_evidence, with_asked_dates, less_of_assistants, aged,
 #     same_text_once, with_revisions, about_something, with_confidence, confident_enough; the reranker,
 #     which gives the first `rerank_limit` another order; scoring_enough, spread, phrases_first,
 #     later_first, limited, near_the_best

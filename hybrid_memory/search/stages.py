@@ -54,32 +54,6 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
 
-def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Set `has_phrases` of the hits with all quoted phrases, and all words with a sign at an end, in
-    their text or headings. One of several alternatives is enough: `"page cache" OR swap`.
-    """
-    phrases = state.query.quoted_phrases
-    signed = list(map(equality.as_written, state.query.signed_words))
-    if state.request.fts_syntax or not (phrases or signed):
-        return hits
-    hits = list(hits)
-    rows = state.storage.chunks.rows([hit.id for hit in hits])
-    texts = {hit.id: f"{rows[hit.id].heading_path}\n{hit.text}" for hit in hits}
-    words = {id: analyzer.searchable(text).split() for id, text in texts.items()}
-    every_word = {word for of_hit in words.values() for word in of_hit}
-    stem_of = stems(every_word.union(*(phrase.tokens for group in phrases for phrase in group)))
-    for hit in hits:
-        stemmed = [stem_of.get(word, word) for word in words[hit.id]]
-        hit.has_phrases = all(
-            any(
-                _stands_in([stem_of.get(word, word) for word in term.tokens], stemmed, term.prefix)
-                for term in group
-            )
-            for group in phrases
-        ) and all(word.search(fold(texts[hit.id]).lower()) for word in signed)
-    return hits
-
-
 def having_word(texts: Iterable[str], query: "Query") -> set[str]:
     """Those of the texts that have a word of the query, in any form."""
     words = {text: analyzer.searchable(text).split() for text in texts}
@@ -91,18 +65,6 @@ def having_word(texts: Iterable[str], query: "Query") -> set[str]:
         for text, of_text in words.items()
         if any(stem_of.get(word, word) in stems_of_query for word in of_text)
     }
-
-
-def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
-    """Whether a phrase is in a text. With `is_prefix`, its last word may be the beginning of one."""
-    *beginning, last = phrase
-    for at in range(len(words) - len(phrase) + 1):
-        if words[at : at + len(beginning)] != beginning:
-            continue
-        word = words[at + len(beginning)]
-        if word == last or (is_prefix and word.startswith(last)):
-            return True
-    return False
 
 
 def with_evidence(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
@@ -285,8 +247,9 @@ def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     if state.request.fts_syntax or not (query.quoted_phrases or query.signed_words):
         return hits
     ranked = list(hits)
-    having = [hit for hit in ranked if hit.has_phrases]
-    others = [hit for hit in ranked if not hit.has_phrases]
+    ids = _having_phrases(ranked, query)
+    having = [hit for hit in ranked if hit.id in ids]
+    others = [hit for hit in ranked if hit.id not in ids]
     if others and not having and query.quoted_phrases:
         state.warnings.append("no passage has the words in quotes side by side, in this order")
     if having and others and others[0].score > having[-1].score:
@@ -294,6 +257,61 @@ def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         for hit in others:
             hit.scale_by(scale)
     return having + others
+
+
+def _having_phrases(hits: Iterable[Hit], query: "Query") -> set[int]:
+    """The hits with all quoted phrases, and all words with a sign at an end, in their text or headings.
+    One of several alternatives is enough: `"page cache" OR swap`.
+    """
+    signed = list(map(equality.as_written, query.signed_words))
+    phrases = query.quoted_phrases
+    tokens = {token for group in phrases for term in group for token in term.tokens}
+    stem_of = stems(tokens)
+    words = {}
+    for hit in hits:
+        text = fold(f"{hit.candidate.heading_path}\n{hit.text}")
+        lower = text.lower()
+        may_have = all(
+            any(
+                all(_may_have(lower, stem_of.get(token, token)) for token in term.tokens)
+                for term in group
+            )
+            for group in phrases
+        )
+        if may_have and all(word.search(lower) for word in signed):
+            words[hit.id] = analyzer.searchable(text).split() if phrases else []
+    stem_of = stems(tokens.union(*words.values()))
+    ids = set()
+    for id, of_hit in words.items():
+        stemmed = [stem_of.get(word, word) for word in of_hit]
+        if all(
+            any(
+                _stands_in([stem_of.get(word, word) for word in term.tokens], stemmed, term.prefix)
+                for term in group
+            )
+            for group in phrases
+        ):
+            ids.add(id)
+    return ids
+
+
+def _may_have(text: str, stem: str) -> bool:
+    """Whether a text may have a word with this stem; False for most texts without one. All but the
+    last letter of an English stem begin each of its words: carri, of carry and carries.
+    """
+    return stem[:-1] in text or not (stem.isascii() and stem.isalnum())
+
+
+def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
+    """Whether a phrase is in a text. With `is_prefix`, its last word may be the beginning of one."""
+    *beginning, last = phrase
+    for at in range(len(words) - len(phrase) + 1):
+        if words[at : at + len(beginning)] != beginning:
+            continue
+        word = words[at + len(beginning)]
+        if word == last or (is_prefix and word.startswith(last)):
+            return True
+    return False
 
 
 def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:

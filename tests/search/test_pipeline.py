@@ -130,6 +130,25 @@ def test_a_phrase_that_no_passage_has_is_told_and_its_words_are_found(store: Hyb
     assert store.warnings == ["no passage has the words in quotes side by side, in this order"]
 
 
+@pytest.mark.parametrize(
+    ("quoted", "text"),
+    [
+        ("carries home", "They carry home."),
+        ("hoping again", "We hope again."),
+        ("possible error", "Many POSSIBILITIES, errors."),
+        ("digitize files", "Digitization: file by file."),
+        ("настройки серверов", "Где настройка сервера?"),
+        ("東京 tower", "東京 Tower"),
+    ],
+)
+def test_words_in_quotes_stand_for_their_forms(store: HybridStore, quoted: str, text: str) -> None:
+    store.store("words", " ".join(reversed(quoted.split())))
+    store.store("phrase", f"{text} And much else of other things.")
+    hits = store.search(f'"{quoted}"', mode="keyword")
+    assert [hit["doc_id"] for hit in hits] == ["phrase", "words"]
+    assert store.warnings == []
+
+
 # What a score is made of
 
 

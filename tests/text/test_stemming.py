@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hybrid_memory.text import stemming
 from hybrid_memory.text.analyzer import indexed, stemmed
 from hybrid_memory.text.characters import fold
 
+DOCS = Path(__file__).parents[2] / "docs"
 RUSSIAN = "в ив ла ила на ена ть ить ешь ишь нно ее ий ый ой ем ом его ому ая ую нн вш ющ щ ами иями ов ей и ы ь й я ю ость ейш ейше ся сь ё".split()
 HINDI = "ा ि ी ु े ो ें ों ाओं ियाँ ता ती ना ने कर अकर ाएगा ेंगे ँ ं ् क त न र ए आ ई".split()
 
@@ -96,6 +100,13 @@ def test_what_is_no_word_of_these_alphabets_stays_as_it_is(token: str) -> None:
 def test_a_stem_is_the_beginning_of_its_word_or_in_arabic_a_part_of_it(text: str) -> None:
     for word in fold(text).lower().split():
         assert stemmed(word) and stemmed(word) in word
+
+
+def test_a_stem_without_its_last_letter_begins_each_of_its_words() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
+    found = {word.lower() for text in texts for word in re.findall("[A-Za-z0-9]+", text)}
+    assert len(found) > 2000
+    assert [word for word, stem in stems(found).items() if not word.startswith(stem[:-1])] == []
 
 
 def test_few_stems_are_kept_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
