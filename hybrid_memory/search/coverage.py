@@ -51,7 +51,10 @@ Worth = list[tuple[str, float, bool]]
 
 # A chunk without words of its own: besides headings only tags, links, and labels in front of them
 LONGEST_BARE = 500  # characters
-_LINK_OR_TAG = r"!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+|(?<!\w)#\w[\w/-]*"
+# At most characters, looking at the first one decides
+_LINK_OR_TAG = (
+    r"(?=[!\[h#])(?:!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+|(?<!\w)#\w[\w/-]*)"
+)
 _HEADING = r"(?m)^\s*#+ .*$"
 _SIGNS = " \t>*+-,;|·•"
 _LABEL_OR_BULLET = r"(?m)^[\s>*+-]*(?:\^?\**[\w ]{1,30}\**:\**)?[\s,;|·•*+-]*$"

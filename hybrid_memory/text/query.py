@@ -152,6 +152,7 @@ class Query:
     def with_days_as_words(self) -> "Query":
         """The same query, in which names of days are words like others."""
         query = self.with_substitutes(self.substitutes)
+        query.__dict__.pop("_without_days", None)
         query.days_are_words = True
         return query
 
@@ -267,12 +268,8 @@ class Query:
         return self._terms[1]
 
     @cached_property
-    def _terms(self) -> tuple[list[Term], list[Term]]:
-        """Compounds and words.
-
-        Tokens of days (text/written_days.py) replace the words for days, but a month's name stays.
-        A single day that is written is a word of the query.
-        """
+    def _without_days(self) -> tuple[list[Term], list[Term]]:
+        """Compounds and words, without the words for days, except the names of months."""
         replaced = [
             period
             for period in self.periods
@@ -280,7 +277,16 @@ class Query:
             and not self._folded[period.start : period.end].isdecimal()  # 20260308
             and not (self.days_are_words and self._is_name(period))
         ]
-        compounds, words = _parsed(_without_periods(self._folded, replaced))
+        return _parsed(_without_periods(self._folded, replaced))
+
+    @cached_property
+    def _terms(self) -> tuple[list[Term], list[Term]]:
+        """Compounds and words.
+
+        Tokens of days (text/written_days.py) replace the words for days. A single day that is written
+        is a word of the query.
+        """
+        compounds, words = map(list, self._without_days)
         has_more = any(_is_content_word(term.tokens[0]) for term in words)
         if self.periods and not (has_more or self.days_are_words):
             compounds, words = [], []  # the query has nothing but dates
