@@ -717,6 +717,9 @@ def test_store_in_which_nothing_can_be_embedded_is_searched_without_a_word(db_pa
         store.store("zh", "服务器的密码")
         assert [hit["doc_id"] for hit in store.search("密码")] == ["zh"]
         assert store.warnings == []
+        store.store("en", "the password of the server")
+        assert store.search("server")[0]["scores"]["vector"] is not None
+        assert store.warnings == []  # half of the chunks have no embedding, but none is pending
 
 
 @pytest.mark.parametrize("copies", [150, 300])

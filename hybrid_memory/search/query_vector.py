@@ -90,8 +90,10 @@ def _embedded(
 
 def _backlog(storage: "Storage") -> str | None:
     """Warn if so many chunks have no embedding that the answer may change once they have one."""
-    pending = storage.embeddings.count_pending()
-    total = storage.chunks.count() if pending else 0
+    # Few if none is pending: those that the model can never embed
+    if storage.embeddings.count_without() <= BACKLOG * storage.keyword().size():
+        return None
+    pending, total = storage.embeddings.count_pending(), storage.chunks.count()
     if pending <= BACKLOG * total:
         return None
     return Message(

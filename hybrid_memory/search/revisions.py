@@ -22,6 +22,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .hit import Hit
@@ -239,7 +240,11 @@ def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     from ..text.declarations import tasks
 
     every_task = {hit: list(tasks(hit.text)) for hit in hits if "] " in hit.text}
-    asked = having_word((text for of_hit in every_task.values() for text, _ in of_hit), state.query)
+    states = set(chain.from_iterable(every_task.values()))
+    closed_later = {text for text, is_closed in states if is_closed and (text, False) in states}
+    if not closed_later:
+        return
+    asked = having_word(closed_later, state.query)
     found = {
         hit: [task for task in of_hit if task[0] in asked] for hit, of_hit in every_task.items()
     }

@@ -131,6 +131,11 @@ class Embeddings(Protocol):
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
         """The chunks of the batch that no other process has changed or embedded meanwhile."""
 
+    def count_without(self) -> int:
+        """The number of chunks without an embedding, which is faster than `count_pending`: it includes
+        those marked as unembeddable.
+        """
+
     def count_pending(self) -> int:
         """The number of chunks that wait for an embedding."""
 

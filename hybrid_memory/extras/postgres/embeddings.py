@@ -198,6 +198,7 @@ limit  %(batch)s
 STILL_PENDING = """
 select id, content_hash from chunks where space = %(space)s and id = any(%(ids)s) and embedding is null
 """
+COUNT_WITHOUT = "select count(*) from chunks where space = %(space)s and embedding is null"
 COUNT_PENDING = (
     "select count(*) from chunks where space = %(space)s and embedding is null and not unembeddable"
 )
@@ -265,6 +266,9 @@ class Embeddings:
         rows = self._conn.all(STILL_PENDING, self._with_ids([chunk.id for chunk in batch]))
         left = {(id, bytes(content_hash)) for id, content_hash in rows}
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
+
+    def count_without(self) -> int:
+        return int(self._conn.one(COUNT_WITHOUT, {"space": self._space})[0])
 
     def count_pending(self) -> int:
         return int(self._conn.one(COUNT_PENDING, {"space": self._space})[0])

@@ -193,6 +193,7 @@ STILL_PENDING = """
 select id, content_hash from chunks where id in (select value from json_each(?)) and embedding is null
 """
 ANY_WITHOUT = "select 1 from chunks where embedding is null limit 1"
+COUNT_WITHOUT = "select count(*) from chunks where embedding is null"
 COUNT_PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
 MARK_UNEMBEDDABLE = """
 update chunks set unembeddable = 1 where content_hash in ({}) and embedding is null and not unembeddable
@@ -233,6 +234,9 @@ class Embeddings:
     def still_pending(self, batch: "Sequence[Pending]") -> "list[Pending]":
         rows = set(self._conn.execute(STILL_PENDING, (json.dumps([chunk.id for chunk in batch]),)))
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in rows]
+
+    def count_without(self) -> int:
+        return int(self._conn.execute(COUNT_WITHOUT).fetchone()[0])
 
     def count_pending(self) -> int:
         if self._conn.execute(ANY_WITHOUT).fetchone() is None:
