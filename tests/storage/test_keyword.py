@@ -12,7 +12,7 @@ from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
 from hybrid_memory.storage.fts_expressions import folded_expression, match_expression
-from hybrid_memory.storage.keyword import PROVEN
+from hybrid_memory.storage.keyword import LONG, PROVEN
 from hybrid_memory.storage.rows import best_first
 from hybrid_memory.storage.sqlite.chunks import in_order
 from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
@@ -224,7 +224,8 @@ def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
 @pytest.fixture
 def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> HybridStore:
     """Words of every frequency in 300 chunks, of which a search scores 20 first."""
-    monkeypatch.setattr("hybrid_memory.storage.keyword.FIRST_ROWS", 20)
+    monkeypatch.setattr("hybrid_memory.storage.keyword.FIRST_ROWS", 100)
+    monkeypatch.setattr("hybrid_memory.storage.keyword.LEAST_ROWS", 20)
     rng = random.Random(5)
     words = [f"w{i}" for i in range(60)]
     weights = [1 / (i + 1) for i in range(60)]
@@ -274,6 +275,22 @@ def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(
         statement for statement in statements if "bm25" in statement and "\uf8ff" not in statement
     ]
     assert """match '("zebra")'""" in search
+
+
+@pytest.mark.sqlite
+def test_a_long_question_scores_more_rows_first(crowded: HybridStore) -> None:
+    words = [f"w{number}" for number in range(59, 40, -1)]
+
+    def choosing_first(query: str) -> int:
+        """The number of terms whose rows are scored first."""
+        statements: list[str] = []
+        crowded.storage.connection.set_trace_callback(statements.append)
+        FTSIndex(crowded.storage.connection).ranked(Query(query), 5)
+        search = next(statement for statement in statements if "bm25" in statement)
+        return search.partition("union all")[0].rpartition("match '")[2].count('"') // 2
+
+    short, long = " ".join(words[:LONG]), " ".join(words)
+    assert 0 < choosing_first(short) < choosing_first(long) < len(words)
 
 
 @pytest.mark.sqlite
