@@ -44,7 +44,8 @@ CHOSEN_AND_OTHERS = f"""
 with chosen as materialized ({CHOSEN})
 select chunk, score from chosen
 union all
-{PARTS.format(of="others")} where chunk in (select chunk from chosen) or chunk = any(%(also)s::bigint[])
+{PARTS.format(of="others")}
+where chunk in (select chunk from chosen union all select unnest(%(also)s::bigint[]))
 """
 SEARCH = """
 select chunk, total
