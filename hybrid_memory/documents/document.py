@@ -88,7 +88,7 @@ def prepare(
 
     parsed = markdown.parse(document.text, document.metadata)
     chunks = markdown.chunks(parsed, chunk_size, overlap)
-    links = parsed.links()
+    links = markdown.FORMAT.links(parsed)
     date = document_date(document.doc_id, parsed.metadata, links.titles, date_keys, parsed.head)
     how = chunking(chunk_size, overlap, date_keys)
     known = document._replace(metadata=parsed.metadata)

@@ -62,10 +62,6 @@ class Parsed(NamedTuple):
         """The beginning of the text behind the front matter, at most HEAD characters."""
         return self.text.split("\n", self.skipped)[-1][:HEAD]
 
-    def links(self) -> "DocumentLinks":
-        """Find the titles, links and tags."""
-        return document_links(self.text, self.skipped, self.metadata)
-
 
 def parse(text: str, metadata: Mapping[str, Any]) -> Parsed:
     """Read the front matter of a markdown text. The given `metadata` takes precedence over it."""

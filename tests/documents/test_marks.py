@@ -12,13 +12,13 @@ from hybrid_memory.documents.links import (
     key_of,
     path_of,
 )
-from hybrid_memory.documents.markdown import parse
+from hybrid_memory.documents.markdown import FORMAT, parse
 from hybrid_memory.documents.structure import markdown_structure
 from hybrid_memory.documents.terms import plain
 
 
 def of(text: str) -> DocumentLinks:
-    return parse(text, {}).links()
+    return FORMAT.links(parse(text, {}))
 
 
 def targets(text: str) -> list[str]:
