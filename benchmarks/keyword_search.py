@@ -98,7 +98,7 @@ def sides(store: HybridStore) -> dict[str, Search]:
     def scored(expression: str) -> list[tuple[int, float]]:
         return (
             store.storage.connection.execute(
-                SEARCH.format(rows=""), {"expression": expression, "limit": LIMIT}
+                SEARCH.format(rows=""), {"expression": expression, "also": "[]", "limit": LIMIT}
             ).fetchall()
             if expression
             else []
