@@ -96,6 +96,22 @@ def test_much_growth_empties_the_list_until_the_store_is_closed(
     assert listed(db_path) == indexed(db_path)
 
 
+def test_replacing_many_chunks_empties_the_list_until_the_store_is_closed(
+    db_path: str, open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_list, "FEW", 3)
+    names = [f"a{number}" for number in range(10)]
+    with open_store() as store:
+        for name in names:
+            store.store(name, f"gull {name}")
+    with open_store() as store:
+        for name in names:
+            assert bool(listed(db_path)) == (name in names[:4])
+            store.store(name, f"crane {name}")
+    assert listed(db_path) == indexed(db_path)
+    assert listed(db_path)["crane"] == 10
+
+
 def test_a_misspelt_word_is_corrected_by_the_list_without_reading_postings(
     open_store: Open,
 ) -> None:

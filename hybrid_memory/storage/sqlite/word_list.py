@@ -3,11 +3,12 @@ misspelt words.
 
 FTS5 can list its terms, too (fts5vocab), but it counts their chunks by reading every posting. The
 table `terms` is complete or empty: it is filled from FTS5 at the end of a command that writes, kept
-exact by each later change, and emptied when the index grows much. While it is empty, FTS5 is asked.
+exact by each later change, and emptied when much of the index is new. While it is empty, FTS5 is
+asked.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ OF_SYMBOLS = "*[\uf800-\uf8ff]*"
 LISTED = f"length(term) <= {LONGEST_TERM} and term not glob '{OF_SYMBOLS}'"
 
 # Counting the chunks of new terms one by one takes longer than filling the table, if they are many
-GROWTH = 0.1  # share of the chunks at the last filling
+GROWTH = 0.1  # share of the chunks since the last filling
 FEW = 1000  # chunks
 
 MAKE_INDEX = f"""
@@ -55,6 +56,7 @@ where  exists (select 1 from terms)
 """
 LISTED_CHUNKS = "select value from meta where key = 'listed_chunks'"
 SET_LISTED_CHUNKS = "insert or replace into meta (key, value) values ('listed_chunks', ?)"
+SUBTRACT_LISTED_CHUNKS = "update meta set value = value - ? where key = 'listed_chunks'"
 
 
 def is_complete(conn: sqlite3.Connection) -> bool:
@@ -91,9 +93,10 @@ def add(conn: sqlite3.Connection, chunks: Iterable["Terms"], size: int) -> None:
         conn.executemany(ADD, _counts(chunks))
 
 
-def remove(conn: sqlite3.Connection, chunks: Iterable["Terms"]) -> None:
+def remove(conn: sqlite3.Connection, chunks: Sequence["Terms"]) -> None:
     """Subtract the terms of chunks that are no longer in the index."""
     if is_complete(conn):
+        conn.execute(SUBTRACT_LISTED_CHUNKS, (len(chunks),))
         counts = _counts(chunks)
         conn.executemany(SUBTRACT, counts)
         conn.executemany(FORGET, ((term,) for term, _ in counts))
