@@ -51,7 +51,7 @@ Worth = list[tuple[str, float, bool]]
 
 # A chunk without words of its own: besides headings only tags, links, and labels in front of them
 LONGEST_BARE = 500  # characters
-# The sign in front decides at most characters, faster than the alternatives
+# Most characters are rejected by the first condition, which is faster than the alternatives
 _LINK_OR_TAG = (
     r"(?=[!\[h#])(?:!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+|(?<!\w)#\w[\w/-]*)"
 )

@@ -92,7 +92,7 @@ FINAL: frozenset[Stage] = frozenset(
 
 
 class Neighbours:
-    """What the scores need besides both rankings: cosines by chunks.id, the cosines of a sample of
+    """Values for the scores besides both rankings: cosines by chunks.id, the cosines of a sample of
     the store, and the first chunks of each chunk's document.
     """
 

@@ -297,7 +297,7 @@ class BM25Index(ABC):
             )
             found.update(scored)
             hits = best_first(found.items(), self._in_order)
-            # Chunks in `also` are scored, but they may have none of the terms that were searched
+            # The hits in `also` may have none of these terms
             besides = rarest[needed - 1][0]
             if self._selected and is_within:
                 besides = len(found.keys() - also)
