@@ -1,7 +1,8 @@
 """Turn a document into rows for the store: one for the document, one for each chunk."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.characters import digest, storable
@@ -75,6 +76,32 @@ class Resumption(NamedTuple):
                 return cls(number, *later[1:], first_date)
             later = chunk_id, start_line, heading, date
         return None
+
+
+# The columns in which a stored chunk that stays and a new one are equal
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
+
+
+def divide_at_change(
+    chunks: Iterable[Mapping[str, Any]],
+    stored: Iterable[Sequence[Any]],
+    as_stored: Callable[[Any], Any] = lambda value: value,
+) -> tuple[int, int, Iterator[Mapping[str, Any]]]:
+    """Compare new chunks with the stored ones, as rows of chunks.id and the COMPARED columns.
+
+    Returns the number of chunks that stay, the chunks.id of the last of them (or 0), and the chunks
+    from the first one that differs. `as_stored` converts a new value.
+    """
+    rows = iter(stored)
+    rest = iter(chunks)
+    count = last = 0
+    for chunk in rest:
+        id, *values = next(rows, (0,))
+        if values != [as_stored(chunk[key]) for key in COMPARED]:
+            return count, last, chain([chunk], rest)
+        count += 1
+        last = id
+    return count, last, rest
 
 
 def prepare(

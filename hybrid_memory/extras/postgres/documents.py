@@ -13,7 +13,7 @@ from operator import itemgetter
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from ...documents.document import Prepared, Resumption, embedded_text
+from ...documents.document import Prepared, Resumption, divide_at_change, embedded_text
 from ...documents.links import NO_LINKS, DocumentLinks
 from ...documents.terms import Terms, terms
 from ...storage.encoding import encode_embedding
@@ -55,7 +55,6 @@ from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
 order  by c.id
 """
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
 AFTER = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
@@ -121,30 +120,17 @@ class GrowingDocument:
         if first:
             self._kept = first
             (self._last,) = self._conn.one(CHUNK_BEFORE, self._id | {"first": first})
-        new, written = tee(self._changed(chunks))
+        stored = self._conn.all(CHUNKS_NOW, self._id | {"last": self._last})
+        rows = ((*row[:5], bytes(row[5]), *row[6:]) for row in stored)
+        kept, last, changed = divide_at_change(chunks, rows, _cleaned)
+        self._kept += kept
+        self._last = last or self._last
+        new, written = tee(changed)
         found = terms(self._id["doc_id"], self._collection, "{}", texts_in(written), None)
         for chunk, of_chunk in zip(new, found, strict=True):
             pickle.dump((dict(chunk), of_chunk), self._spool)
             self._new += 1
         return self._kept + self._new
-
-    def _changed(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Yield the chunks from the first one that differs from the stored ones."""
-        stored = iter(self._conn.all(CHUNKS_NOW, self._id | {"last": self._last}))
-        rest = iter(chunks)
-        for chunk in rest:
-            row = next(stored, None)
-            if row is None or (*row[1:5], bytes(row[5]), *row[6:]) != tuple(
-                text(value) if isinstance(value, str) else value
-                for value in (chunk[key] for key in COMPARED)
-            ):
-                break
-            self._kept += 1
-            self._last = row[0]
-        else:
-            return
-        yield chunk
-        yield from rest
 
     def _spooled(self, batch: int) -> Iterator[list[tuple[dict[str, Any], Terms]]]:
         self._spool.seek(0)

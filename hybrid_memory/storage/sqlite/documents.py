@@ -11,7 +11,7 @@ from itertools import islice, tee
 from operator import itemgetter
 from typing import Any
 
-from ...documents.document import Prepared, Resumption, embedded_text
+from ...documents.document import Prepared, Resumption, divide_at_change, embedded_text
 from ...documents.links import NO_LINKS, DocumentLinks
 from ...documents.terms import Terms, terms
 from ...text.characters import storable
@@ -202,7 +202,6 @@ from   chunks
 where  doc_id = ? and id > ?
 order  by id
 """
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
 CHUNK_BEFORE = "select id from chunks where doc_id = ? order by id limit 1 offset ? - 1"
 FROM_LAST = """
 select chunk_id, start_line, end_line, heading, date from chunks where doc_id = ? order by id desc
@@ -367,7 +366,11 @@ class GrowingDocument:
             (self._last,) = self._conn.execute(CHUNK_BEFORE, (self._doc_id, first)).fetchone()
         self._conn.execute("savepoint spool")  # only the temporary database is written
         try:
-            new, written = tee(self._changed(chunks))
+            with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
+                kept, last, changed = divide_at_change(chunks, stored)
+            self._kept += kept
+            self._last = last or self._last
+            new, written = tee(changed)
             found = terms(self._doc_id, self._collection, "{}", map(WRITTEN, written), None)
             while batch := list(islice(zip(new, found, strict=True), BATCH)):
                 self._conn.executemany(
@@ -378,21 +381,6 @@ class GrowingDocument:
             if self._conn.in_transaction:  # a full disk ends it
                 self._conn.execute("release spool")
         return self._kept + self._new
-
-    def _changed(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Yield the chunks from the first one that differs from the stored ones."""
-        rest = iter(chunks)
-        with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
-            for chunk in rest:
-                row = stored.fetchone()
-                if row is None or row[1:] != tuple(chunk[key] for key in COMPARED):
-                    break
-                self._kept += 1
-                self._last = row[0]
-            else:
-                return
-        yield chunk
-        yield from rest
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         rows = self._conn.execute(SPOOLED)
