@@ -281,18 +281,20 @@ def _having_phrases(hits: Iterable[Hit], query: "Query") -> set[int]:
         if may_have and all(word.search(lower) for word in signed):
             words[hit.id] = analyzer.searchable(text).split() if phrases else []
     stem_of = stems(tokens.union(*words.values()))
-    ids = set()
-    for id, of_hit in words.items():
-        stemmed = [stem_of.get(word, word) for word in of_hit]
-        if all(
-            any(
-                _stands_in([stem_of.get(word, word) for word in term.tokens], stemmed, term.prefix)
-                for term in group
-            )
-            for group in phrases
-        ):
-            ids.add(id)
-    return ids
+
+    def stemmed(words: Iterable[str]) -> list[str]:
+        return [stem_of.get(word, word) for word in words]
+
+    stemmed_phrases = [[(stemmed(term.tokens), term.prefix) for term in group] for group in phrases]
+    return {id for id, of_hit in words.items() if _has_all(stemmed_phrases, stemmed(of_hit))}
+
+
+def _has_all(phrases: Sequence[Sequence[tuple[list[str], bool]]], words: list[str]) -> bool:
+    """Whether words have one phrase of each group; a phrase is given with its `is_prefix`."""
+    return all(
+        any(_stands_in(phrase, words, is_prefix) for phrase, is_prefix in group)
+        for group in phrases
+    )
 
 
 def _may_have(text: str, stem: str) -> bool:
