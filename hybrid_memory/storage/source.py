@@ -121,12 +121,10 @@ class Source(NamedTuple):
 
     def id_of(self, path: str) -> str | None:
         """The id of the document whose file has this path; None for files of other folders."""
-        if self.is_file and path == self.path:
-            return self.doc_id(os.path.basename(path))
+        if self.is_file:
+            return self.doc_id(os.path.basename(path)) if path == self.path else None
         above = os.path.join(self.path, "")
-        if self.is_file or not path.startswith(above):
-            return None
-        return self.doc_id(path[len(above) :])
+        return self.doc_id(path[len(above) :]) if path.startswith(above) else None
 
     def has(self, doc_id: str, path: str) -> bool:
         """Whether the document with this id, from a file with this path, belongs to this source."""
