@@ -200,9 +200,9 @@ class Markdown:
     def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
         """As in `formats.Format`.
 
-        With `has_portions`, only so many lines of a long text are read at a time; the next ones
-        begin with a heading, which ends all blocks above it. A comment of more than AHEAD lines may
-        be taken for text.
+        If `has_portions`, a long text is read in groups of LINES lines. Each group begins with a
+        heading, which ends all blocks above it. A comment of more than AHEAD lines may be taken for
+        text.
         """
         found: list[tuple[int, int, str]] = []
         above = 0  # lines

@@ -114,7 +114,7 @@ def _structure(text: str, *, keeps_noise: bool = False, is_outline: bool = False
         return [(begins[first], begins[end] - 1) for first, end in found]
 
     def block(first: int, end: int, above: int, header: str) -> Block:
-        """The block in these lines, of which the first `above` are not code or rows."""
+        """The block in these lines. Its code or rows begin below the first `above` lines."""
         stop = begins[end] - 1
         return Block(begins[first], min(begins[first + above], stop), stop, header)
 

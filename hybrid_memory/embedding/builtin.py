@@ -167,7 +167,7 @@ class Table:
 
     def longest_prefix(self, text: bytes) -> tuple[int, int]:
         """The length in bytes of the longest token that is a prefix of the text, and its index;
-        (0, -1) if there is none.
+        (0, -1) without one.
         """
         vocabulary = self._vocabulary
         if vocabulary:

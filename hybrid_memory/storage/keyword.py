@@ -298,10 +298,10 @@ class BM25Index(ABC):
             found.update(scored)
             hits = best_first(found.items(), self._in_order)
             # The hits in `also` may have none of these terms
-            besides = rarest[needed - 1][0]
+            others = rarest[needed - 1][0]
             if self._selected and is_within:
-                besides = len(found.keys() - also)
-            floor = hits[proven - 1][1] if min(besides, len(hits)) >= limit else 0.0
+                others = len(found.keys() - also)
+            floor = hits[proven - 1][1] if min(others, len(hits)) >= limit else 0.0
             done = needed
             needed = _needed(bounds, floor)
         return hits

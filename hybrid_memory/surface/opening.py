@@ -39,7 +39,7 @@ SETTINGS = {  # option -> config key
 def settings(args: Namespace) -> config.Settings:
     """The settings of a command. Raises ConfigError.
 
-    If nobody chose a memory, use that of the workspace around `args.workspace`, if it has one.
+    Without a chosen memory, that of the workspace around `args.workspace` is used, if it has one.
     """
     chosen = config.load(args.config, options(args))
     if origin(chosen, "db_path") == DEFAULT and paths.has_working_directory():
