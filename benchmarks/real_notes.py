@@ -2,10 +2,11 @@
 benchmarks/real_notes.py DIR`.
 
 real_notes.jsonl has sources (a public repository, a commit, the folder with its notes) and
-questions. An answer is a file, a line and a few words of that line; a question whose `answers` are
-null is about something that nobody noted. All were written before any search. DIR has a folder for
-each source, named after it: a checkout of the commit, or its markdown files. Nothing is downloaded.
-Without DIR, the notes and questions of tests/quality are used.
+questions. `also` has each question in two other wordings, by somebody who has not seen the notes;
+the search "hybrid, also" is given them. An answer is a file, a line and a few words of that line;
+a question whose `answers` are null is about something that nobody noted. All were written before
+any search. DIR has a folder for each source, named after it: a checkout of the commit, or its
+markdown files. Nothing is downloaded. Without DIR, the notes and questions of tests/quality are used.
 
 Each source is a separate store with the built-in model and default settings. A passage is right if
 it comes from the file of an answer and contains its words. "fts5" is plain FTS5 over the same
@@ -76,6 +77,7 @@ class Question(NamedTuple):
     id: str
     text: str
     answers: list[Answer]
+    also: list[str]
 
     @property
     def half(self) -> str:
@@ -108,7 +110,7 @@ class Outcome(NamedTuple):
     is_answered: bool  # by the notes
 
 
-Search = Callable[[str], list[Passage]]
+Search = Callable[[Question], list[Passage]]
 
 
 def sources(folder: Path | None, small: bool) -> Iterator[Source]:
@@ -121,7 +123,9 @@ def sources(folder: Path | None, small: bool) -> Iterator[Source]:
     for source in (row for row in rows if "repository" in row):
         name, root = source["source"], folder / source["source"]
         questions = [
-            Question(row["id"], row["text"], list(map(answer_of, row["answers"] or [])))
+            Question(
+                row["id"], row["text"], list(map(answer_of, row["answers"] or [])), row["also"]
+            )
             for row in rows
             if "id" in row and row["source"] == name
         ]
@@ -143,9 +147,11 @@ def quality_questions(small: bool) -> Iterator[Question]:
             best[id] = int(grade), [*(files if int(grade) == highest else []), file]
     lines = (QUALITY / "queries.jsonl").read_text("utf-8").splitlines()
     queries = [query for query in map(json.loads, lines) if "passage" in query]
+    rows = map(json.loads, (QUALITY / "phrasings.jsonl").read_text("utf-8").splitlines())
+    also = {row["id"]: row["also"] for row in rows}
     for query in queries[: SMALL if small else None]:
         answers = [Answer(file, query["passage"]) for file in best[query["id"]][1]]
-        yield Question(query["id"], query["text"], answers)
+        yield Question(query["id"], query["text"], answers, also[query["id"]])
 
 
 def check(root: Path, questions: Iterable[Question], wanted: str) -> None:
@@ -168,18 +174,20 @@ def searches(store: HybridStore, root: Path, plain: sqlite3.Connection) -> dict[
     def relative(path: str) -> str:
         return Path(path).relative_to(root).as_posix()
 
-    def in_mode(mode: str) -> Search:
-        return lambda text: [
+    def in_mode(mode: str, *, with_also: bool = False) -> Search:
+        return lambda question: [
             Passage(relative(str(result["path"])), result["text"], match(result["confidence"]))
-            for result in store.search(text, FIRST, mode)
+            for result in store.search(
+                question.text, FIRST, mode, also=question.also if with_also else []
+            )
         ]
 
     def by_fts5(table: str) -> Search:
         weights = ", ".join(map(str, PLAIN[table].values()))
         statement = SEARCH.format(table=table, weights=weights)
 
-        def search(text: str) -> list[Passage]:
-            words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+        def search(question: Question) -> list[Passage]:
+            words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question.text))
             found = plain.execute(statement, {"words": words, "limit": FIRST})
             return [Passage(relative(file), content) for file, content in found]
 
@@ -188,7 +196,11 @@ def searches(store: HybridStore, root: Path, plain: sqlite3.Connection) -> dict[
     chunks = store.storage.connection.execute(CHUNKS).fetchall()  # type: ignore[attr-defined]
     for table, weights in PLAIN.items():
         fill(plain, table, list(weights), chunks)
-    return {mode: in_mode(mode) for mode in MODES} | {table: by_fts5(table) for table in PLAIN}
+    return (
+        {mode: in_mode(mode) for mode in MODES}
+        | {"hybrid, also": in_mode("hybrid", with_also=True)}
+        | {table: by_fts5(table) for table in PLAIN}
+    )
 
 
 def fill(
@@ -260,7 +272,7 @@ def measure(args: Namespace) -> Iterator[Row]:
             Ingest(store).run([str(source.notes)])
             for search, run_search in searches(store, source.root, plain).items():
                 for question in source.questions:
-                    found = outcome(question, run_search(question.text))
+                    found = outcome(question, run_search(question))
                     for group in ("all", question.half, source.name):
                         groups.setdefault((group, search), []).append(found)
     for name in names:

@@ -23,7 +23,7 @@ PLUGIN_SKILLS = [
 def skill(text: str) -> str:
     """Return the text of SKILL.md with the shared text in place."""
     options = " ".join(agent_text.OPTIONS)
-    text = re.sub(r'(?<=password" )--.*', options, text)
+    text = re.sub(r'(?<=root login" )--.*', options, text)
     block = f"## For AGENTS.md\n\n```markdown\n{agent_text.paragraph(agent_text.PROGRAM)}\n```"
     return re.sub(r"## For AGENTS\.md\n\n```markdown\n.*?\n```", lambda _: block, text, flags=re.S)
 
@@ -37,6 +37,7 @@ def openclaw(text: str) -> str:
         "OPTIONS": agent_text.OPTIONS,
         "SUBJECTS": agent_text.SUBJECTS,
         "RULES": rules,
+        "PHRASINGS": agent_text.PHRASINGS,
     }
     for name, value in values.items():
         line = f"const {name} = {json.dumps(value)};"

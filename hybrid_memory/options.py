@@ -55,9 +55,10 @@ class Kind:
 
 class Option:
     """One option. `name` is the name on every surface, the field's own by default; `aliases` are
-    names that are still understood. `least` and `most` bound a number, and `served` is the bound of
-    a server if that is lower. `setting` is the config key that decides where nobody chose a value.
-    `when_bare` is the value of an option of the command line that has no value.
+    names that are still understood. `least` and `most` bound a number, `most` also the number of
+    values of a repeated option, and `served` is the bound of a server if that is lower. `setting`
+    is the config key that decides where nobody chose a value. `when_bare` is the value of an option
+    of the command line that has no value.
     """
 
     def __init__(
@@ -116,6 +117,8 @@ class Option:
             return _pairs(value)
         if isinstance(value, str) or not isinstance(value, Sequence | set | frozenset):
             raise TypeError(f"{value!r} is not a list of texts")
+        if len(value) > self.most:
+            raise ValueError(f"{len(value)} values are more than {self.most:,g}")
         return [self.kind.check(item) for item in value]
 
     def _within_bounds(self, value: Any) -> Any:
@@ -147,6 +150,11 @@ class Option:
         if default is not None:
             schema["default"] = default
         return schema
+
+    def list_schema(self, items: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON Schema of a repeated option, given that of one value."""
+        schema = {"type": "array", "items": items}
+        return schema | {"maxItems": self.most} if self.most < MOST else schema
 
 
 # --- kinds

@@ -74,7 +74,8 @@ def test_notes_that_are_not_those_of_the_questions_are_refused(
 ) -> None:
     if text is not None:
         (tmp_path / "ports.md").write_text(text, "utf-8")
-    questions = [module.Question("a", "ssh port", [module.Answer("ports.md", "SSH on 60022", 2)])]
+    answer = module.Answer("ports.md", "SSH on 60022", 2)
+    questions = [module.Question("a", "ssh port", [answer], [])]
     if problem is None:
         module.check(tmp_path, questions, "x/y at 1f")
     else:
@@ -84,7 +85,7 @@ def test_notes_that_are_not_those_of_the_questions_are_refused(
 
 @pytest.mark.parametrize("module", ["real_notes"], indirect=True)
 def test_a_right_passage_has_the_words_and_is_from_the_file(module: ModuleType) -> None:
-    question = module.Question("a", "ssh port", [module.Answer("ports.md", "SSH on 60022", 2)])
+    question = module.Question("a", "ssh port", [module.Answer("ports.md", "SSH on 60022", 2)], [])
     right = module.Passage("ports.md", "# Ports\n\nSSH on\n60022", "some")
     other_file = right._replace(file="hosts.md")
     other_part = right._replace(text="# Ports\n\nHTTP on 80", match="strong")

@@ -99,17 +99,26 @@ class BaseEmbedder:
         """The vector of a query, of length 1; [] if the server does not give one within
         query_timeout.
         """
-        key = (self.model, self._with_prompt(text, QUERY))
-        if key in self._cache:
-            self.problem = None
-            self._cache.move_to_end(key)
-            return self._cache[key].copy()
-        [vector] = self._embed([text], QUERY)
-        if vector:
-            self._cache[key] = vector.copy()
-            if len(self._cache) > self._cache_size:
-                self._cache.popitem(last=False)
+        [vector] = self.embed_queries([text])
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of queries, in the order of the texts; [] for those that the server does not
+        give within query_timeout. What is not in the cache is one request.
+        """
+        self.problem = None
+        keys = {text: (self.model, self._with_prompt(text, QUERY)) for text in texts}
+        vectors = {text: self._cache.get(key, []) for text, key in keys.items()}
+        missing = [text for text, vector in vectors.items() if not vector]
+        if missing:
+            vectors |= zip(missing, self._embed(missing, QUERY), strict=True)
+        for text, vector in vectors.items():
+            if vector:
+                self._cache[keys[text]] = vector
+                self._cache.move_to_end(keys[text])
+                if len(self._cache) > self._cache_size:
+                    self._cache.popitem(last=False)
+        return [vectors[text].copy() for text in texts]
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None

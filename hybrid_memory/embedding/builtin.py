@@ -277,6 +277,9 @@ class BuiltinEmbedder:
         """The vector of a query: 256 components, length 1."""
         return self._embed_query(text).copy()
 
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        return [self.embed(text) for text in texts]
+
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:

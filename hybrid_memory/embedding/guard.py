@@ -1,6 +1,7 @@
 """A guard around a user's own embedder, which may lack methods of `Embedder`, and may raise."""
 
 from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Any, TypeVar
 
 from .interface import Embedder, MinimalEmbedder
@@ -26,7 +27,7 @@ class _Guarded:
 
     def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
-        self._takes_seconds = isinstance(embedder, Embedder)
+        self._takes_seconds = "seconds" in signature(embedder.embed_batch).parameters
         self.provider: str = getattr(embedder, "provider", type(embedder).__name__)
         self.model: str = getattr(embedder, "model", "")
         self.query_prompt: str = getattr(embedder, "query_prompt", "{text}")
@@ -38,6 +39,18 @@ class _Guarded:
 
     def embed(self, text: str) -> list[float]:
         return self._try(lambda: _to_list(self._embedder.embed(text)), [])
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """See `Embedder`. An embedder without this method embeds the texts one by one."""
+        vectors: list[list[float]] = [[] for _ in texts]
+        embed_queries = getattr(self._embedder, "embed_queries", None)
+        if embed_queries:
+            return self._try(lambda: _to_lists(embed_queries(texts), len(texts)), vectors)
+        for number, text in enumerate(texts):
+            vectors[number] = self.embed(text)
+            if self.problem:
+                break  # the others would wait for the same failure
+        return vectors
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None

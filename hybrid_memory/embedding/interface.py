@@ -31,6 +31,9 @@ class Embedder(Protocol):
     def embed(self, text: str) -> list[float]:
         """The vector of a query."""
 
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of several queries, in the order of the texts."""
+
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:

@@ -17,6 +17,8 @@ BOUNDS = {
     "--floor": FLOOR,
     "--budget": AGENT_BUDGET,
 }
+# What other phrasings are worth: docs/measurements.md. Their cost is some 30 tokens a search
+PHRASINGS = "two other phrasings, with words that the note might use"
 OPTIONS = ("--refresh", "--format", "md", *(str(word) for pair in BOUNDS.items() for word in pair))
 
 
@@ -25,7 +27,8 @@ def paragraph(program: str) -> str:
     return f"""\
 ## Memory
 Before answering anything about {SUBJECTS}:
-1. `{program} search "…" {" ".join(OPTIONS)}`
+1. `{program} search "…" --also "…" --also "…" {" ".join(OPTIONS)}`
+   In `--also`, give {PHRASINGS}.
 2. Around a passage: `{program} get "CITATION"`
 {CITE} {CONFLICTS} {DATA}
 {BEFORE_COMPACTION} {NOTES}."""
@@ -35,7 +38,8 @@ def mcp_instructions(*, writes_notes: bool) -> str:
     """The instructions of the MCP server; `writes_notes`: it has the tool memory_note."""
     sentences = [
         f"The user's own markdown memory. Before answering anything about {SUBJECTS}: "
-        "memory_search, then memory_get with a citation if the passage alone is not enough.",
+        f"memory_search, with {PHRASINGS}, in `also`; then memory_get with a citation if the passage "
+        "alone is not enough.",
         *(CITE, CONFLICTS, DATA),
     ]
     if writes_notes:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .result import STRONG, UNCLEAR, is_unclear
+from .result import SOME, STRONG, match
 
 if TYPE_CHECKING:
     from ..storage.interface import Storage
@@ -13,6 +13,8 @@ ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list`
 ORDER = (
     "confidence judges a passage alone; the order also counts its neighbours, its document and days"
 )
+OTHER_WORDS = "the same question in other words, in `also`, may find more"
+UNCLEAR = {"some": "no strong match", "faint": "only faint matches, perhaps unrelated"}
 NOTHING_FOUND = "nothing found; try other words, or fewer"
 EMPTY_QUERY = "the query is empty; `hybrid-memory list` lists the documents"
 
@@ -36,7 +38,13 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
 def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     """Return what to know of the results, or the most likely reason why there are none."""
     if answer.results:
-        return UNCLEAR if is_unclear(answer.results) else _order(answer)
+        best = max(result["confidence"] for result in answer.results)
+        return _order(answer, best) or _unclear(best, plan)
+    if answer.nearest_miss:
+        is_refused = answer.nearest_miss["confidence"] < max(
+            plan.request.floor, plan.request.min_confidence
+        )
+        return OTHER_WORDS if is_refused and _may_ask_in_other_words(plan) else None
     if not answer.is_empty or plan.has_only_filters:
         return None
     if plan.query.is_blank:
@@ -52,12 +60,22 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
     return NOTHING_FOUND
 
 
-def _order(answer: "Answer") -> str | None:
+def _unclear(best: float, plan: "Plan") -> str | None:
+    """Report that no match is strong, and suggest other words where nobody gave any."""
+    unclear = UNCLEAR.get(match(best))
+    if unclear and _may_ask_in_other_words(plan):
+        return f"{unclear}; {OTHER_WORDS}"
+    return unclear if best < SOME else None
+
+
+def _may_ask_in_other_words(plan: "Plan") -> bool:
+    request, query = plan.request, plan.query
+    is_question = not (request.fts_syntax or request.typed or request.literal)
+    return is_question and not (plan.also or query.is_identifier)
+
+
+def _order(answer: "Answer", best: float) -> str | None:
     """Explain why a strong match is not the first result. The line names none of them: where both
     differ, the first result is more often right than the one with the highest confidence.
     """
-    first = answer.results[0]
-    highest = max(result["confidence"] for result in answer.results)
-    if first["confidence"] >= STRONG or highest < STRONG:
-        return None
-    return ORDER
+    return ORDER if best >= STRONG > answer.results[0]["confidence"] else None

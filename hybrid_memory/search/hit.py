@@ -7,20 +7,22 @@ if TYPE_CHECKING:
     from ..storage.rows import Candidate, ChunkRow, Neighbour
     from .coverage import Coverage
     from .legs import Legs
+    from .phrasing import Phrasing
 
 
 class Hit:
     """A candidate chunk and its partial scores. Each stage sets the fields of its subject."""
 
     __slots__ = (
-        "_score_before_decay", "also", "candidate", "chunk_id", "chunks", "confidence", "coverage", "covered",
-        "decay", "doc_id", "document", "id", "lacks_name", "legs", "nearness", "neighbours",
-        "newer", "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
-        "succession", "terms", "text",
+        "_score_before_decay", "agreement", "also", "candidate", "chunk_id", "chunks", "confidence",
+        "coverage", "covered", "decay", "doc_id", "document", "id", "lacks_name", "legs", "nearness",
+        "neighbours", "newer", "newer_citation", "of_date", "others", "phrasing", "rerank", "row",
+        "scale", "score", "source", "succession", "terms", "text",
     )  # fmt: skip
 
-    def __init__(self, candidate: "Candidate", legs: "Legs") -> None:
+    def __init__(self, candidate: "Candidate", legs: "Legs", phrasing: "Phrasing") -> None:
         self.legs = legs  # which found it
+        self.phrasing = phrasing  # whose legs these are
         self.candidate = candidate
         self.id = candidate.id
         self.doc_id = candidate.doc_id
@@ -33,6 +35,8 @@ class Hit:
         self.neighbours = 0.0
         self.document = 0.0
         self.scale = 1.0  # by which the score before was multiplied
+        # Several phrasings: the part of the score from those that found it besides the best one
+        self.agreement = 0.0
         # Dates
         self.of_date = 0.0  # the part of the score for a document of the days that the query means
         self.decay = 1.0  # by which age has multiplied the score
@@ -81,6 +85,7 @@ class Hit:
         self.neighbours *= share
         self.document *= share
         self.scale *= share
+        self.agreement *= share
         self.of_date *= share
         self.succession *= share
         if self._score_before_decay is not None:

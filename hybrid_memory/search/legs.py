@@ -59,6 +59,7 @@ class Legs:
         cosines: Mapping[int, float],
         nearness: Mapping[int, float],
         weights: tuple[float, float],
+        share_of_full: float,
     ) -> None:
         self.bm25 = bm25  # divided by the best one, times `strength`: 0 to 1
         self.strength = strength  # of the best keyword hit, 0 to 1; "telling" in `explain`
@@ -71,6 +72,9 @@ class Legs:
         self.cosines = cosines  # also of chunks that only the keyword leg retrieved
         self.nearness = nearness  # of each chunk that has a cosine
         self.weights = weights  # of keywords and vectors; their sum is 1
+        # What makes the scores of several phrasings comparable: the best hit's share of a full match
+        # where one leg ran alone and its scores were divided by the best; else 1
+        self.share_of_full = share_of_full
 
     def source(self, id: int) -> str:
         """The legs that retrieved a chunk: "keyword", "vector" or "hybrid"."""
@@ -126,7 +130,12 @@ def put_on_one_scale(
     vector_parts = divide_by_best(vector_ranking or [])
     strength = 1.0
     needs_coverage = False
-    if keyword_leg is not None and vector_ranking is not None:
+    share_of_full = 1.0
+    if vector_ranking is None and keyword_leg is not None:
+        share_of_full = _strength(keyword_leg)
+    elif keyword_leg is None:
+        share_of_full = max(nearness.values(), default=0.0)
+    else:
         strength = _strength(keyword_leg)
         needs_coverage = not is_lookup
         greatest = max(nearness.values(), default=0.0)
@@ -143,6 +152,7 @@ def put_on_one_scale(
         cosines=cosines,
         nearness=nearness,
         weights=weights,
+        share_of_full=share_of_full,
     )
 
 

@@ -57,7 +57,7 @@ def placed(hit: Hit) -> "list[tuple[int, Neighbour]]":
     return list(enumerate(hit.chunks, hit.number - before))
 
 
-def packed(hits: Sequence[Hit], request: Request, query: Query) -> tuple[list[Result], Hit | None]:
+def packed(hits: Sequence[Hit], request: Request) -> tuple[list[Result], Hit | None]:
     """Return the results that fit, in the order of the best hit of each, and the first hit if it is
     not among them. `hits` are loaded, best first.
 
@@ -71,7 +71,7 @@ def packed(hits: Sequence[Hit], request: Request, query: Query) -> tuple[list[Re
     if hits:
         first = Group(hits[:1], explain=request.explain)
         if budget.cost(first.result) > left:
-            shorter = _excerpt_that_fits(first, query, budget, left, explain=request.explain)
+            shorter = _excerpt_that_fits(first, budget, left, explain=request.explain)
             if shorter:
                 return [shorter], None
             left_out = hits[0]
@@ -95,10 +95,9 @@ def packed(hits: Sequence[Hit], request: Request, query: Query) -> tuple[list[Re
     return [group.result for group in groups], left_out
 
 
-def _excerpt_that_fits(
-    group: Group, query: Query, budget: Budget, left: int, *, explain: bool
-) -> Result | None:
+def _excerpt_that_fits(group: Group, budget: Budget, left: int, *, explain: bool) -> Result | None:
     [hit] = group.hits
+    query = hit.phrasing.query
 
     def result(passage: Passage) -> Result:
         return result_of(hit, explain=explain, passage=passage)

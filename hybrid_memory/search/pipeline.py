@@ -2,8 +2,9 @@
 
 A stage is a function from hits and the state of the search to hits, best first. It may be lazy:
 later stages take only as many hits as they need. To add a stage, write the function and put it into
-ORDERING, which runs for each round of candidates, or into CHOOSING, which runs once, on the hits of
-all rounds. If it depends on the final score or order, also add it to FINAL.
+SCORING, which runs for each phrasing of the question, into ORDERING, which runs for each round of
+candidates, or into CHOOSING, which runs once, on the hits of all rounds. If it depends on the final
+score or order, also add it to FINAL.
 """
 
 import time
@@ -22,8 +23,9 @@ from . import stages
 from .answer import Answer, as_written, too_small
 from .hit import Hit
 from .legs import LEADS, Legs, put_on_one_scale
+from .phrasing import Phrasing
 from .plan import Plan
-from .query_vector import QueryVector, query_vector
+from .query_vector import QueryVectors, query_vectors
 from .request import Request
 from .result import OfQuery, result_of
 from .revisions import later_first, with_revisions
@@ -50,9 +52,9 @@ MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # the vectors of this model are weaker than
 WEIGHTS = (0.5, 0.5)  # for every other query, unless the user chose weights
 
 
+SCORING: list[Stage] = [stages.merged, stages.with_evidence]
 ORDERING: list[Stage] = [
-    stages.merged,
-    stages.with_evidence,
+    stages.of_all_phrasings,
     stages.with_asked_dates,
     stages.less_of_assistants,
     stages.scoring_enough,
@@ -69,13 +71,13 @@ CHOOSING: list[Stage] = [
     stages.limited,
     stages.near_the_best,
 ]
-STAGES = [*ORDERING, with_revisions, *CHOOSING]
+STAGES = [*SCORING, *ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
-#   without a reranker: merged, with_evidence, with_asked_dates, less_of_assistants,
+#   without a reranker: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants,
 #     scoring_enough, aged, same_text_once, spread, with_revisions, phrases_first, later_first,
 #     about_something, with_confidence, confident_enough, limited, near_the_best
-#   with one: merged, with_evidence, with_asked_dates, less_of_assistants, aged,
+#   with one: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants, aged,
 #     same_text_once, with_revisions, about_something, with_confidence, confident_enough; the reranker,
 #     which gives the first `rerank_limit` another order; scoring_enough, spread, phrases_first,
 #     later_first, limited, near_the_best
@@ -130,15 +132,15 @@ class Search:
         """
         timings: dict[str, float] = {}
         with _timed("total", timings):
-            vector, state, hits = self._retrieved(plan, timings)
+            vectors, state, hits = self._retrieved(plan, timings)
             if state.after_snapshot:
                 with _timed("rerank", timings):
                     hits = _through(state.after_snapshot, hits, state)
             answer = self._packed(hits, state)
-        if vector.problem:
-            answer.warnings.insert(0, vector.problem)
-            if plan.request.mode == "vector" and not vector.values:
-                answer.unanswered = vector.problem
+        if vectors.problem:
+            answer.warnings.insert(0, vectors.problem)
+            if plan.request.mode == "vector" and not any(vectors.values):
+                answer.unanswered = vectors.problem
         answer.require(plan.request.floor)
         answer.filters = plan.request.filters
         answer.timings = timings
@@ -146,37 +148,41 @@ class Search:
 
     def _retrieved(
         self, plan: Plan, timings: dict[str, float]
-    ) -> tuple[QueryVector, SearchState, list[Hit]]:
-        """Return the query's vector and the hits, fully loaded, from one snapshot of the store."""
+    ) -> tuple[QueryVectors, SearchState, list[Hit]]:
+        """Return the vectors of the phrasings and the hits, fully loaded, from one snapshot of the
+        store.
+        """
         request = plan.request
         while True:
             # Before the snapshot, which must not wait for a slow server
             with _timed("embedding", timings):
-                vector = query_vector(
-                    self._storage, self._settings, self._embedder, plan.query, request.mode
+                vectors = query_vectors(
+                    self._storage, self._settings, self._embedder, plan.phrasings, request.mode
                 )
             with self._storage.snapshot(), self._selection(request, timings) as selection:
-                if vector.values and self._storage.embeddings.identity() != vector.identity:
+                is_embedded = any(vectors.values)
+                if is_embedded and self._storage.embeddings.identity() != vectors.identity:
                     continue  # meanwhile, the store has changed over to another model
-                state = self._begin(plan, selection)
-                legs = self._legs(state, vector, selection, CANDIDATES, timings)
+                state = self._begin(plan, vectors, selection)
+                hits = self._ranked(state, selection, timings)
                 with _timed("merge", timings):
-                    hits = self._ranked(legs, state, vector, selection)
                     self._load(hits, state)
-                return vector, state, hits
+                return vectors, state, hits
 
-    def _begin(self, plan: Plan, selection: Any) -> SearchState:
+    def _begin(self, plan: Plan, vectors: QueryVectors, selection: Any) -> SearchState:
         keyword_index = self._storage.keyword(selection)
-        state = SearchState(plan.query, plan.request, self._storage, keyword_index)
+        phrasings = [
+            Phrasing(query, vector, keyword_index, is_question=query is plan.query)
+            for query, vector in zip(plan.phrasings, vectors.values, strict=True)
+        ]
+        state = SearchState(phrasings, plan.request, self._storage, keyword_index)
         reranker = self._reranker() if plan.request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
             state.after_snapshot = [rerank, *(stage for stage in STAGES if stage in FINAL)]
         return state
 
-    def _ranked(
-        self, legs: Legs, state: SearchState, vector: "QueryVector", selection: Any
-    ) -> list[Hit]:
+    def _ranked(self, state: SearchState, selection: Any, timings: dict[str, float]) -> list[Hit]:
         """Return the hits in their final order.
 
         Where they are fewer than the limit, both legs search twice as deep, repeatedly. Hits that a
@@ -186,18 +192,38 @@ class Search:
         passed_over = FINAL if state.after_snapshot else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
-        candidates = self._candidates(legs)
-        # Only among the first round, so that marks are the same with every limit
-        hits = _through([*ordering, with_revisions], candidates, state)
-        known = {hit.id for hit in candidates}
         depth = CANDIDATES
+        scored = self._scored(state, selection, depth, frozenset(), timings)
+        known = {hit.id for hit in scored}
+        with _timed("merge", timings):
+            # Only among the first round, so that marks are the same with every limit
+            hits = _through([*ordering, with_revisions], scored, state)
         while len(hits) < state.request.limit and len(known) >= depth:
             depth *= 2
-            deeper = self._legs(state, vector, selection, depth, {})  # untimed: a part of "merge"
-            further = [hit for hit in self._candidates(deeper) if hit.id not in known]
+            further = self._scored(state, selection, depth, known, timings)
             known.update(hit.id for hit in further)
-            hits = _one_after_the_other(hits, _through(ordering, further, state))
-        return _through(choosing, hits, state)
+            hits = stages.appended(hits, _through(ordering, further, state))
+        with _timed("merge", timings):
+            return _through(choosing, hits, state)
+
+    def _scored(
+        self,
+        state: SearchState,
+        selection: Any,
+        depth: int,
+        known: Collection[int],
+        timings: dict[str, float],
+    ) -> list[Hit]:
+        """Return what each phrasing finds, scored by itself: up to `depth` chunks of both legs,
+        without those that are known.
+        """
+        scored: list[Hit] = []
+        for phrasing in state.phrasings:
+            legs = self._legs(phrasing, state, selection, depth, timings)
+            with _timed("merge", timings):
+                hits = [hit for hit in self._candidates(legs, phrasing) if hit.id not in known]
+                scored += _through(SCORING, hits, state)
+        return scored
 
     def _load(self, hits: list[Hit], state: SearchState) -> None:
         """Load the hits; if `min_confidence` refused all of them, also the surest one."""
@@ -217,7 +243,7 @@ class Search:
 
             if request.budget:
                 request = request._replace(budget=request.budget.besides(of_query))
-            results, left_out = packed(hits, request, state.query)
+            results, left_out = packed(hits, request)
         else:
             results = [result_of(hit, explain=request.explain) for hit in hits]
         if of_query:
@@ -225,8 +251,9 @@ class Search:
         answer = Answer(results, state.warnings)
         answer.operators = state.query.operators
         answer.cut = state.cut
-        if state.searched.substitutes:
-            answer.instead = as_written(state.searched.substitutes, state.query.text, results)
+        substitutes = state.question.searched.substitutes
+        if substitutes:
+            answer.instead = as_written(substitutes, state.query.text, results)
         if left_out is not None:
             missing = result_of(left_out, explain=False)
             if not results:
@@ -261,8 +288,8 @@ class Search:
 
     def _legs(
         self,
+        phrasing: Phrasing,
         state: SearchState,
-        vector: QueryVector,
         selection: Any,
         depth: int,
         timings: dict[str, float],
@@ -270,17 +297,17 @@ class Search:
         """Return the best `depth` chunks of both legs, on one scale."""
         ranking: Ranking | None = None
         found = Neighbours()
-        vectors = self._storage.vectors(selection) if vector.values else None
+        vectors = self._storage.vectors(selection) if phrasing.vector else None
         with _timed("vector", timings):
             if vectors is not None:
-                ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+                ranking = vectors.nearest(phrasing.vector, depth, exact=state.request.exact)
         with _timed("keyword", timings):
-            keyword = self._by_keyword(state, depth, dict(ranking or ()).keys())
+            keyword = self._by_keyword(phrasing, state, depth, dict(ranking or ()).keys())
         with _timed("vector", timings):
             if vectors is not None and ranking is not None:
-                found = self._neighbours(vector, ranking, keyword, vectors)
+                found = self._neighbours(phrasing.vector, ranking, keyword, vectors)
                 if keyword is not None:
-                    keyword.full_score = self._full_score(keyword, state.query)
+                    keyword.full_score = self._full_score(keyword, phrasing.query)
         if keyword is not None and not found.cosines:
             ranking = None  # nothing that was found has an embedding
         return put_on_one_scale(
@@ -289,26 +316,26 @@ class Search:
             found.cosines,
             found.sample,
             found.leads,
-            self._weights(keyword, ranking, state),
-            is_lookup=state.is_lookup,
+            self._weights(keyword, ranking, phrasing),
+            is_lookup=phrasing.is_lookup,
         )
 
     def _by_keyword(
-        self, state: SearchState, depth: int, also: Collection[int]
+        self, phrasing: Phrasing, state: SearchState, depth: int, also: Collection[int]
     ) -> KeywordLeg | None:
-        """Search by keyword. What this says of the query is the same at every depth."""
+        """Search by keyword. The analysis of the phrasing does not depend on the depth."""
         if state.request.mode == "vector":
             return None
-        leg = state.keyword_index.ranked(state.query, depth, also)
-        state.searched = leg.searched
+        leg = state.keyword_index.ranked(phrasing.query, depth, also)
+        phrasing.searched = leg.searched
         if leg.searched.days_are_words:
-            state.query = state.query.with_days_as_words()
-        state.is_lookup = leg.is_name or state.query.is_identifier
+            phrasing.query = phrasing.query.with_days_as_words()
+        phrasing.is_lookup = leg.is_name or phrasing.query.is_identifier
         return leg
 
     def _neighbours(
         self,
-        vector: QueryVector,
+        vector: list[float],
         ranking: Ranking,
         keyword: KeywordLeg | None,
         vectors: "VectorIndex",
@@ -321,11 +348,11 @@ class Search:
             leads = self._storage.chunks.leads(ids, LEADS)
             ids |= dict.fromkeys(chain.from_iterable(leads.values()))
             without = [id for id in ids if id not in cosines]
-            cosines |= vectors.cosines(vector.values, without)
-        return Neighbours(cosines, vectors.sample(vector.values), leads)
+            cosines |= vectors.cosines(vector, without)
+        return Neighbours(cosines, vectors.sample(vector), leads)
 
     def _weights(
-        self, keyword_leg: KeywordLeg | None, vector_ranking: Ranking | None, state: SearchState
+        self, keyword_leg: KeywordLeg | None, vector_ranking: Ranking | None, phrasing: Phrasing
     ) -> tuple[float, float]:
         """Return the weights of the keyword and the vector leg; their sum is 1. If one leg ran alone, it
         has all the weight. For a name or an identifier, keywords weigh more.
@@ -336,7 +363,7 @@ class Search:
             return 0.0, 1.0
         if self._settings.chosen & {"keyword_weight", "vector_weight"}:
             weights = self._settings["keyword_weight"], self._settings["vector_weight"]
-        elif keyword_leg.ranking and state.is_lookup:
+        elif keyword_leg.ranking and phrasing.is_lookup:
             weights = LOOKUP_WEIGHTS
         elif (self._storage.embeddings.identity() or {}).get("provider") == "builtin-multilingual":
             weights = MULTILINGUAL_WEIGHTS
@@ -344,20 +371,19 @@ class Search:
             weights = WEIGHTS
         return weights[0] / sum(weights), weights[1] / sum(weights)
 
-    def _candidates(self, legs: Legs) -> list[Hit]:
+    def _candidates(self, legs: Legs, phrasing: Phrasing) -> list[Hit]:
         """Return a hit for every chunk that a leg found and that still exists."""
         ids = [*legs.keyword_scores, *legs.vector_scores]
         candidates = self._storage.chunks.candidates(dict.fromkeys(ids))
-        return [Hit(candidate, legs) for candidate in candidates]
+        return [Hit(candidate, legs, phrasing) for candidate in candidates]
 
 
 def _of_query(state: SearchState) -> OfQuery:
     """The keys about the query that every result has."""
     of_query: OfQuery = {}
-    if state.searched.substitutes:
-        of_query["instead"] = {
-            word: list(others) for word, others in state.searched.substitutes.items()
-        }
+    substitutes = state.question.searched.substitutes
+    if substitutes:
+        of_query["instead"] = {word: list(others) for word, others in substitutes.items()}
     if any(state.query.operators.values()):
         of_query["operators"] = state.query.operators
     return of_query
@@ -367,17 +393,6 @@ def _through(sequence: list[Stage], hits: Iterable[Hit], state: SearchState) -> 
     for stage in sequence:
         hits = stage(hits, state)
     return list(hits)
-
-
-def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
-    """Append hits whose text is new to the first ones, with scores scaled so that they descend."""
-    texts = {hit.text for hit in first}
-    new = [hit for hit in further if hit.text not in texts]
-    least = min((hit.score for hit in first), default=0.0)
-    for hit in new:
-        if hit.score > least:
-            hit.scale_by(least / hit.score)
-    return first + new
 
 
 def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:

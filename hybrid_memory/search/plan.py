@@ -1,7 +1,9 @@
 """The plan of a search: what the query and its options mean in this store, decided in one step."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import QueryError
 from ..storage.filters import Filters
 from ..text.query import Query, Term, may_have_operators
 from ..text.written_days import date_of_token
@@ -13,15 +15,22 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """The query without its operators, and the options with the filters of both.
+    """The query without its operators, the same in other words (`also`), and the options with the
+    filters of both.
 
     Its filters are resolved: names of documents are ids. It depends on the store only as far as
     operators and names do, and it does not change.
     """
 
-    def __init__(self, query: Query, request: "Request") -> None:
+    def __init__(self, query: Query, also: Sequence[Query], request: "Request") -> None:
         self.query = query
+        self.also = also
         self.request = request
+
+    @property
+    def phrasings(self) -> list[Query]:
+        """The query and the same in other words."""
+        return [self.query, *self.also]
 
     @property
     def has_only_filters(self) -> bool:
@@ -39,6 +48,7 @@ class Plan:
             "days": [[period.first, period.last] for period in query.periods],
             "filters": _plain(request.filters or Filters()),
             "is_identifier": query.is_identifier,
+            "also": [phrasing.text for phrasing in self.also],
         }
 
 
@@ -65,8 +75,8 @@ def plan(
 ) -> Plan:
     """Read a query, whose operators the store decides on, and complete the options of its search.
 
-    Raises QueryError for a query with too many filters, and for `linked_to` if its document is
-    ambiguous; NotFoundError if there is no such document.
+    Raises QueryError for a query with too many filters, for an FTS5 expression in other words, and
+    for `linked_to` if its document is ambiguous; NotFoundError if there is no such document.
     """
     with storage.snapshot():
         query = _read(storage, text, request, may_leave_out_words=may_leave_out_words)
@@ -84,7 +94,16 @@ def plan(
         options |= {"mode": "keyword", "rerank": False}
     if request.half_life is None:
         options["half_life"] = settings["half_life_days"]
-    return Plan(query, request._replace(**options))
+    also = [
+        Query(text, today=request.today, is_literal=True)
+        for text in dict.fromkeys(map(str.strip, request.also))
+        if text and text != query.text
+    ]
+    if also and request.fts_syntax:
+        raise QueryError(
+            "an expression in the syntax of FTS5 cannot be asked in other words (also)"
+        )
+    return Plan(query, also, request._replace(**options))
 
 
 def _read(storage: "Storage", text: str, request: "Request", *, may_leave_out_words: bool) -> Query:

@@ -1,6 +1,6 @@
-"""The embedding of a query: by which model, and what to report where there is none."""
+"""The embeddings of queries: by which model, and what to report where there are none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..embedding.choice import BUILTIN, replacement
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
 
 
-class QueryVector:
-    """The embedding of a query; `values` is empty where there is none. `problem` is a warning for the
-    user. `identity` is that of the store's embeddings when the query was embedded.
+class QueryVectors:
+    """The embeddings of the phrasings of one search; [] for a phrasing without one. `problem` is a
+    warning for the user. `identity` is that of the store's embeddings at that time.
     """
 
     def __init__(
         self,
-        values: list[float],
+        values: list[list[float]],
         problem: str | None = None,
         identity: "Identity | None" = None,
     ) -> None:
@@ -42,50 +42,61 @@ class QueryVector:
         self.identity = identity
 
 
-def query_vector(
+def query_vectors(
     storage: "Storage",
     settings: "Settings",
     embedder: "Callable[[], Embedder | None]",
-    query: "Query",
+    queries: "Sequence[Query]",
     mode: str,
-) -> QueryVector:
-    """Embed a query, or read its embedding from the cache of the model or of the store."""
-    if mode == "keyword" or query.is_blank:
-        return QueryVector([])
+) -> QueryVectors:
+    """Embed the phrasings of a search, the question first, or read their embeddings from the cache
+    of the store. What the cache lacks is one request to a server.
+    """
+    nothing: list[list[float]] = [[] for _ in queries]
+    if mode == "keyword" or queries[0].is_blank:
+        return QueryVectors(nothing)
     identity = storage.embeddings.identity()
     problem = _why_no_vector(storage, settings, embedder, identity, mode)
     if problem:
-        return QueryVector([], problem, identity)
+        return QueryVectors(nothing, problem, identity)
     model = embedder() if identity else None
     if model is None or identity is None:
-        return QueryVector([], None, identity)
-    vector = _embedded(storage, settings, model, identity, query.text)
-    if len(vector) == identity["dims"]:
+        return QueryVectors(nothing, None, identity)
+    texts = [query.text for query in queries]
+    vectors = _embedded(storage, settings, model, identity, texts)
+    fitting = [vector if len(vector) == identity["dims"] else [] for vector in vectors]
+    if any(fitting):
         advice = _backlog(storage) or _settings_name_another(settings, identity)
-        return QueryVector(vector, advice, identity)
+        missed = None if all(fitting) else model.problem
+        return QueryVectors(fitting, missed or advice, identity)
     if model.problem and is_minilm(identity):
         from ..embedding.builtin import minilm_vector
 
-        vector = minilm_vector(query.text)
-        if vector:
-            return QueryVector(vector, meanwhile(model.problem, identity), identity)
-    if vector:
-        return QueryVector([], MISFIT, identity)
+        replaced = [minilm_vector(text) for text in texts]
+        if any(replaced):
+            return QueryVectors(replaced, meanwhile(model.problem, identity), identity)
+    if any(vectors):
+        return QueryVectors(nothing, MISFIT, identity)
     problem = model.problem
     # Without a problem, a model that is final works and knows no word of this: nothing is near.
     if not problem and not model.is_final:
         problem = "the embedder gave no vector for the query"
     if problem and mode == "hybrid":
         problem = meanwhile(problem, None)
-    return QueryVector([], problem, identity)
+    return QueryVectors(nothing, problem, identity)
 
 
 def _embedded(
-    storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
-) -> list[float]:
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Embedder",
+    identity: "Identity",
+    texts: list[str],
+) -> list[list[float]]:
     if embedder.provider in BUILTIN:
-        return embedder.embed(query)  # faster than looking it up
-    return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
+        return embedder.embed_queries(texts)  # faster than looking them up
+    cache = storage.query_cache(settings["query_cache_size"])
+    return cache.vectors(identity, texts, embedder.embed_queries)
 
 
 def _backlog(storage: "Storage") -> str | None:

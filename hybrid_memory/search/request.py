@@ -1,6 +1,6 @@
 """A request: what a search is asked besides the query."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .result import OfQuery, Result
 
 SMALLEST_BUDGET = 100  # characters
+MOST_PHRASINGS = 5  # besides the question
 
 
 # The least number of results that are tried: as many as each leg has candidates
@@ -66,7 +67,8 @@ class Request(NamedTuple):
     With `fts_syntax` the query is an expression in FTS5's syntax, and keywords alone answer, because
     it is not a text to embed. With `context` or a `budget`, results that stand side by side are
     joined, so that there may be fewer than `limit`. In a `literal` query, a text that nobody wrote
-    as a query, operators such as tag: and - are words.
+    as a query, operators such as tag: and - are words. They are words in `also`, too: filters and
+    days are those of the query.
     """
 
     limit: Annotated[
@@ -82,6 +84,16 @@ class Request(NamedTuple):
             metavar="MODE",
         ),
     ] = "hybrid"
+    also: Annotated[
+        Sequence[str],
+        Option(
+            TEXT,
+            "the same question in other words, which the notes might use",
+            repeated=True,
+            most=MOST_PHRASINGS,
+            metavar="WORDS",
+        ),
+    ] = ()
     context: Annotated[
         int,
         Option(

@@ -66,6 +66,7 @@ class Result(OfQuery):
     metadata: dict[str, Any]
     scores: Scores
     page: NotRequired[int]  # where the document has pages
+    phrasing: NotRequired[str]  # of `also`, if that found the passage and not the question
     explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
@@ -107,16 +108,19 @@ def result_of(
     }
     if row.pages:
         result["page"] = page(row.pages, shown.start_line)
+    if not hit.phrasing.is_question:
+        result["phrasing"] = hit.phrasing.query.text
     if explain:
         result["explain"] = _rounded(_explanation(hit))
     return result
 
 
 def _explanation(hit: "Hit") -> dict[str, Any]:
-    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`,
-    `succession` and `rerank` where there are any, add up to `score_before_decay`.
+    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `agreement`,
+    `of_date`, `succession` and `rerank` where there are any, add up to `score_before_decay`.
+    `phrasing` is the wording that found it, if that is not the question.
     """
-    parts = {
+    parts: dict[str, Any] = {
         **hit.legs.parts(hit.id, hit.covered.share if hit.covered else 0.0, hit.scale),
         "neighbours": hit.neighbours,
         "document": hit.document,
@@ -127,6 +131,10 @@ def _explanation(hit: "Hit") -> dict[str, Any]:
         "words": dict(hit.covered.parts) if hit.covered else {},
         "nearness": hit.nearness,
     }
+    if not hit.phrasing.is_question:
+        parts["phrasing"] = hit.phrasing.query.text
+    if hit.agreement:
+        parts["agreement"] = hit.agreement
     if hit.of_date:
         parts["of_date"] = hit.of_date
     if hit.succession:
@@ -163,20 +171,13 @@ def match(confidence: float) -> str:
     return "some" if confidence >= SOME else "faint"
 
 
-UNCLEAR = "only faint matches, perhaps unrelated"
-
-
-FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
+# The least confidence of the best match in an answer that an agent should read: faint ones are left out
+FLOOR = SOME
 # An agent pays for each passage. Its answers end where scores fall below this share of the best, not
 # where a budget is full; the benchmark `cut` measures what that loses.
 AGENT_STOP = 0.25
 AGENT_LIMIT = 10  # passages
 AGENT_BUDGET = 6000  # characters, about 1,500 tokens; ten passages seldom have more
-
-
-def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether there are results and all of them are faint matches."""
-    return bool(results) and all(match(result["confidence"]) == "faint" for result in results)
 
 
 def rounded_score(score: float, decimals: int) -> float:

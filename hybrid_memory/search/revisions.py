@@ -20,7 +20,7 @@ document that the search did not find; the other two forms compare the candidate
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -121,6 +121,11 @@ def _declared(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     yield from _by_task(hits, state)
 
 
+def _asked_for(texts: Collection[str], state: "SearchState") -> set[str]:
+    """Those of the texts that have a word of the question, or of another phrasing."""
+    return set().union(*(having_word(texts, phrasing.query) for phrasing in state.phrasings))
+
+
 # --- front matter
 
 
@@ -200,8 +205,8 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
     from ..text.declarations import STRUCK, statements, strikes, words
 
     struck = {hit.id: list(strikes(hit.text)) for hit in hits if "~~" in hit.text}
-    asked = having_word(
-        (" ".join(strike.former) for of_hit in struck.values() for strike in of_hit), state.query
+    asked = _asked_for(
+        [" ".join(strike.former) for of_hit in struck.values() for strike in of_hit], state
     )
     if not asked:
         return
@@ -244,7 +249,7 @@ def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     closed_later = {text for text, is_closed in states if is_closed and (text, False) in states}
     if not closed_later:
         return
-    asked = having_word(closed_later, state.query)
+    asked = _asked_for(closed_later, state)
     found = {
         hit: [task for task in of_hit if task[0] in asked] for hit, of_hit in every_task.items()
     }

@@ -35,6 +35,7 @@ LONGEST_QUESTION = 160  # characters
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")  # also full width, Arabic, Greek
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
 VAGUE_SHARE = DATE_SHARE / 2  # the same, if the query is not exact: "four years ago"
+AGREEMENT_SHARE = 0.2  # of the scores of all phrasings that found a chunk besides the best one
 MOST_WITHOUT_NAME = 0.49  # confidence of a passage that lacks a name of the query: not strong
 FIRST = 10  # results, the ones that people read
 MOST_OF_ONE = 3  # of these, how many hits may be of one document
@@ -109,6 +110,58 @@ def add_evidence(hits: list[Hit]) -> list[Hit]:
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
     """Sort by score; equal scores keep their order."""
     return sorted(hits, key=lambda hit: -hit.score)
+
+
+def of_all_phrasings(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    """Keep one hit of each chunk that several phrasings found.
+
+    If the question is the name of a document or an identifier, its own hits stay before those of
+    other phrasings.
+    """
+    every_hit = list(hits)
+    if len(state.phrasings) == 1:
+        return every_hit
+    if not state.question.is_lookup:
+        return best_of_phrasings(every_hit)
+    own = [hit for hit in every_hit if hit.phrasing.is_question]
+    found = {hit.id for hit in own}
+    return appended(own, best_of_phrasings(hit for hit in every_hit if hit.id not in found))
+
+
+def best_of_phrasings(hits: Iterable[Hit]) -> list[Hit]:
+    """Keep the best hit of each chunk, and add a share of the scores of its others: agreement.
+
+    All scores are then scaled so that the best one is unchanged.
+    """
+    by_chunk: dict[int, list[Hit]] = defaultdict(list)
+    for hit in hits:
+        hit.scale_by(hit.legs.share_of_full)
+        by_chunk[hit.id].append(hit)
+    kept = []
+    highest = 0.0
+    for of_chunk in by_chunk.values():
+        best, *others = best_first(of_chunk)
+        highest = max(highest, best.score)
+        best.agreement = AGREEMENT_SHARE * sum(hit.score for hit in others)
+        best.add(best.agreement)
+        kept.append(best)
+    ranked = best_first(kept)
+    if highest > 0:
+        scale = highest / ranked[0].score
+        for hit in ranked:
+            hit.scale_by(scale)
+    return ranked
+
+
+def appended(first: list[Hit], further: Iterable[Hit]) -> list[Hit]:
+    """Append hits whose text is new to the first ones, with scores scaled so that they descend."""
+    texts = {hit.text for hit in first}
+    new = [hit for hit in further if hit.text not in texts]
+    least = min((hit.score for hit in first), default=1.0)
+    for hit in new:
+        if hit.score > least:
+            hit.scale_by(least / hit.score)
+    return first + new
 
 
 def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
@@ -334,12 +387,15 @@ def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
 
 
 def cover(hits: Sequence[Hit], state: SearchState) -> None:
-    """Find out how much of the query the hits have, unless that is known."""
-    new = [hit.candidate for hit in hits if hit.covered is None]
-    if new:
-        found = of_chunks(state.storage, state.searched, state.rarities, new)
-        for hit in hits:
-            hit.covered = hit.covered or found[hit.id]
+    """Measure how much of their phrasing the hits have, unless that is known."""
+    for phrasing in state.phrasings:
+        new = [hit for hit in hits if hit.covered is None and hit.phrasing is phrasing]
+        if not new:
+            continue
+        candidates = [hit.candidate for hit in new]
+        found = of_chunks(state.storage, phrasing.searched, phrasing.rarities, candidates)
+        for hit in new:
+            hit.covered = found[hit.id]
 
 
 def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:

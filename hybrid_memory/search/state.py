@@ -1,8 +1,9 @@
 """The state of a search in progress."""
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from .phrasing import Phrasing
 
 if TYPE_CHECKING:
     from ..storage.interface import KeywordIndex, Storage
@@ -16,12 +17,12 @@ class SearchState:
 
     def __init__(
         self,
-        query: "Query",
+        phrasings: Sequence[Phrasing],
         request: "Request",
         storage: "Storage",
         keyword_index: "KeywordIndex",
     ) -> None:
-        self.query = query
+        self.phrasings = phrasings  # the question first
         self.request = request
         self.storage = storage
         self.keyword_index = keyword_index
@@ -31,11 +32,13 @@ class SearchState:
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
         self.cut = 0  # hits that `stop` left out
         self.warnings: list[str] = []  # what a stage could not do
-        self.is_lookup = False  # whether the query is a name or an identifier
-        # With substitutes for words that no chunk has, and with the forms of its words
-        self.searched = query
 
-    @cached_property
-    def rarities(self) -> Mapping[str, float]:
-        """The inverse document frequencies of the words that are searched for."""
-        return self.keyword_index.rarities(self.searched)
+    @property
+    def question(self) -> Phrasing:
+        """The user's own wording."""
+        return self.phrasings[0]
+
+    @property
+    def query(self) -> "Query":
+        """The user's question, which alone decides on filters, days and quoted phrases."""
+        return self.question.query

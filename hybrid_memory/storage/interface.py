@@ -167,11 +167,14 @@ class QueryCache(Protocol):
     another writer.
     """
 
-    def vector(
-        self, identity: Identity, query: str, embed: Callable[[str], list[float]]
-    ) -> list[float]:
-        """The embedding of a query. If it is not cached, `embed` makes it, and it is cached unless
-        another process is writing.
+    def vectors(
+        self,
+        identity: Identity,
+        queries: Sequence[str],
+        embed: Callable[[list[str]], list[list[float]]],
+    ) -> list[list[float]]:
+        """The embeddings of queries. Those that are not cached are made by one call of `embed`, and
+        cached unless another process is writing.
         """
 
     def scores(

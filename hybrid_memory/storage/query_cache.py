@@ -27,17 +27,22 @@ FRESH = 86_400.0
 class QueryCache(Protocol):
     """Implements `interface.QueryCache`. An engine adds the two methods with SQL."""
 
-    def vector(
-        self, identity: "Identity", query: str, embed: Callable[[str], list[float]]
-    ) -> list[float]:
-        key = _key(identity, query)
-        encoded, used_at = self._load(key)
-        if not encoded:
-            encoded = encode_embedding(embed(query))
-        if encoded and time.time() - used_at > FRESH:
-            self._save(key, encoded)
+    def vectors(
+        self,
+        identity: "Identity",
+        queries: Sequence[str],
+        embed: Callable[[list[str]], list[list[float]]],
+    ) -> list[list[float]]:
+        found = {query: self._load(_key(identity, query)) for query in queries}
+        new = [query for query, (encoded, _) in found.items() if not encoded]
+        if new:
+            embedded = map(encode_embedding, embed(new))
+            found |= {query: (encoded, 0.0) for query, encoded in zip(new, embedded, strict=True)}
+        for query, (encoded, used_at) in found.items():
+            if encoded and time.time() - used_at > FRESH:
+                self._save(_key(identity, query), encoded)
         # Decode a new vector, too, so that the first answer equals the later ones
-        return decode_embedding(encoded)
+        return [decode_embedding(found[query][0]) for query in queries]
 
     def scores(
         self,

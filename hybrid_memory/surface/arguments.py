@@ -261,7 +261,9 @@ def add_options(parser: argparse.ArgumentParser, table: Mapping[str, Option]) ->
 
 
 def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
-    """The options of a table that the user set, by field. Raises UsageError for an invalid date."""
+    """The options of a table that the user set, by field. Raises UsageError for an invalid date, and
+    for too many values.
+    """
     values: dict[str, Any] = {}
     for field, option in on_surface(table, COMMAND_LINE).items():
         value = getattr(args, field)
@@ -272,6 +274,11 @@ def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
                 value = option.parse(value)
             except ValueError as error:
                 raise UsageError(str(error)) from None
+        elif option.repeated and option.kind is not PAIR:
+            try:
+                value = option.check(value)
+            except ValueError as error:
+                raise UsageError(f"--{option.name}: {error}") from None
         values[field] = by_key(value) if option.kind is PAIR else value
     return values
 

@@ -87,9 +87,9 @@ def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None
     style = Style(stream)
     width = shutil.get_terminal_size().columns
     bodies = [body_of(result["text"]) for result in results]
-    highlighter = Highlighter(marking_query(query, results), bodies, stems)
+    highlighters = highlighters_of(results, query, bodies)
     used = 0
-    for result, body in zip(results, bodies, strict=True):
+    for result, body, highlighter in zip(results, bodies, highlighters, strict=True):
         lines = [*_lines_of_result(result, body, highlighter, style, width), ""]
         used += sum(max(1, ceil(columns(_CODES.sub("", line)) / max(width, 1))) for line in lines)
         if rows is not None and used > rows and result is not results[0]:
@@ -162,16 +162,30 @@ def by_note(results: Iterable[Result]) -> list[Result]:
     return list(best.values())
 
 
-def marking_query(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
-    """The query whose words are marked in results: without its operators, and with the substitutes
+def highlighters_of(
+    results: Sequence[Result], query: str, texts: Sequence[str], *, is_typed: bool = False
+) -> list[Highlighter]:
+    """A highlighter for each result: of the words of the phrasing that found it. All of them know
+    all `texts`.
+    """
+    by_phrasing: dict[str | None, Highlighter] = {}
+    for result in results:
+        phrasing = result.get("phrasing")
+        if phrasing not in by_phrasing:
+            words = marking_query(phrasing or query, result, is_typed=is_typed and not phrasing)
+            by_phrasing[phrasing] = Highlighter(words, texts, stems)
+    return [by_phrasing[result.get("phrasing")] for result in results]
+
+
+def marking_query(query: str, result: Result, *, is_typed: bool = False) -> Query:
+    """The query whose words are marked in a result: without its operators, and with the substitutes
     for words that no passage has.
     """
-    of_query: Mapping[str, Any] = results[0] if results else {}
     return Query(
-        without_operators(query, of_query.get("operators", NO_OPERATORS)),
+        without_operators(query, result.get("operators", NO_OPERATORS)),
         is_typed=is_typed,
         is_literal=True,
-        substitutes=of_query.get("instead", NOTHING),
+        substitutes=result.get("instead", NOTHING),
     )
 
 
@@ -237,6 +251,8 @@ def _explained(why: dict[str, Any]) -> list[str]:
         f"neighbours {why['neighbours']:.3f}",
         f"document {why['document']:.3f}",
     ]
+    if "agreement" in why:
+        parts.append(f"agreement {why['agreement']:.3f}")
     if "of_date" in why:
         parts.append(f"date {why['of_date']:.3f}")
     if "succession" in why:
@@ -252,7 +268,8 @@ def _explained(why: dict[str, Any]) -> list[str]:
         coverage += f", nearness {why['nearness']:.2f}"
     if why["keyword"]["telling"] < 1:
         coverage += f", telling {why['keyword']['telling']:.2f}"
-    return [total, coverage]
+    found_by = [f"found by {why['phrasing']!r}"] if "phrasing" in why else []
+    return [*found_by, total, coverage]
 
 
 def _leg(name: str, why: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from hybrid_memory import EmbedderError, HybridStore, SourceError
 from hybrid_memory.extras.evaluation.evaluation import (
     Grades,
     Lines,
+    Question,
     evaluate,
     evidence,
     figures,
@@ -94,7 +95,12 @@ def write(tmp_path: Path) -> Write:
 
 def test_queries_are_json_lines(write: Write) -> None:
     text = '\ufeff{"id": "a", "text": "who?", "kind": "easy"}\r\n\n{"id": 2, "text": "what\u2028now"}\n'
-    assert read_queries(write(text)) == {"a": "who?", "2": "what\u2028now"}
+    assert read_queries(write(text)) == {
+        "a": Question("who?", []),
+        "2": Question("what\u2028now", []),
+    }
+    text = '{"id": "a", "text": "who?", "also": ["the person", "a name"]}'
+    assert read_queries(write(text)) == {"a": Question("who?", ["the person", "a name"])}
 
 
 @pytest.mark.parametrize(
@@ -105,6 +111,8 @@ def test_queries_are_json_lines(write: Write) -> None:
         "[1]",
         "who?",
         '{"id": "a", "text": 1}',
+        '{"id": "a", "text": "a", "also": "b"}',
+        '{"id": "a", "text": "a", "also": ["1", "2", "3", "4", "5", "6"]}',
         '{"id": "a", "text": "\\ud800"}',
     ],
 )
@@ -166,7 +174,12 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path, read: Callable[[str],
         read(str(tmp_path / "latin1"))
 
 
-QUERIES = {"q1": "hunter2", "q2": "which machine is it?", "q3": "never judged", "q4": "a puppy"}
+QUERIES = {
+    "q1": Question("hunter2"),
+    "q2": Question("which machine is it?"),
+    "q3": Question("never judged"),
+    "q4": Question("a puppy"),
+}
 
 
 @pytest.fixture
@@ -179,6 +192,17 @@ def filled(store: HybridStore, notes: Notes) -> HybridStore:
     }
     Ingest(store).run([str(notes(files))], None)
     return store
+
+
+def test_other_phrasings_of_a_query_are_searched_too(filled: HybridStore) -> None:
+    qrels = {"q1": {"memory/pets.md": 1.0}}
+    alone = evaluate(filled, {"q1": Question("zebra")}, qrels, ["keyword"])
+    assert alone.modes["keyword"]["hit@1"] == 0.0
+    found = evaluate(
+        filled, {"q1": Question("zebra", ["dog or cat"])}, qrels, ["keyword", "hybrid"]
+    )
+    measured = {mode: figures["hit@1"] for mode, figures in found.modes.items()}
+    assert measured == {"keyword": 1.0, "hybrid": 1.0}
 
 
 def test_each_mode_is_measured_by_the_best_chunk_of_each_document(filled: HybridStore) -> None:
@@ -309,7 +333,7 @@ def test_evidence_by_hand() -> None:
 def test_an_evaluation_with_cited_lines_tells_how_much_of_them_is_read(store: HybridStore) -> None:
     store.store("far", "# Dog\n\n" + "dog " * 500)
     store.store("pets", "# Dog\n\nThe dog is called Rex.\n\n# Cat\n\nThe cat has no name.")
-    queries = {"q": "what is the dog called?", "whole": "cat"}
+    queries = {"q": Question("what is the dog called?"), "whole": Question("cat")}
     found = evaluate(
         store,
         queries,

@@ -344,7 +344,7 @@ def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
         if top == home / "B":
             run("note", "--dir", "~/B", "A stork came, too.")  # no shell has replaced the ~
             assert "stork" in answer(run("search", "stork", "--json", cwd=top))[0]["text"]
-        call = {"name": "memory_search", "arguments": {"query": "heron wader"}}
+        call = {"name": "memory_search", "arguments": {"query": "heron wader", "floor": 0}}
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
         found = run("mcp", cwd=below, stdin=json.dumps(asked) + "\n").stdout
         assert f"The heron of {top} nests." in found

@@ -27,6 +27,7 @@ from hybrid_memory.errors import Message, WayOut
 from hybrid_memory.extras import agent_text
 from hybrid_memory.extras.mcp.stdio import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
+from hybrid_memory.search.advice import OTHER_WORDS, UNCLEAR
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import opening
 from hybrid_memory.surface.arguments import parse
@@ -457,7 +458,7 @@ def test_how_a_query_was_read_stands_below_the_passages(environ: dict[str, str])
         query = "pods of the zebra in the valley of the moon -whale"
         told = await ask(client, "memory_search", query=query, mode="keyword", min_confidence=0.9)
         assert told.startswith("No strong match")
-        assert told.splitlines()[1:] == ["[left out by -whale]"]
+        assert told.splitlines()[1:] == [f"[{OTHER_WORDS}]", "[left out by -whale]"]
 
     with_client(environ, play)
 
@@ -474,15 +475,17 @@ def test_a_budget_that_is_too_small_is_named_with_its_way_out(environ: dict[str,
     with_client(environ, play)
 
 
-def test_an_answer_without_a_match_is_one_line(environ: dict[str, str]) -> None:
+def test_an_answer_without_a_match_is_short(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         await ask(client, "memory_store", doc_id="a", text="the dentist has a garden")
         query = "password of the gpu server beside the dentist in the cellar"
         told = await ask(client, "memory_search", query=query, mode="keyword")
-        assert told.startswith("No strong match: no result with confidence 0.25 or more;")
-        assert "\n" not in told
+        assert told.startswith("No strong match: no result with confidence 0.3 or more;")
+        assert told.splitlines()[1:] == [f"[{OTHER_WORDS}]"]
+        told = await ask(client, "memory_search", query=query, also=["teeth"], mode="keyword")
+        assert len(told.splitlines()) == 1
         shown = await ask(client, "memory_search", query=query, mode="keyword", floor=0)
-        assert shown.startswith("[only faint matches, perhaps unrelated]\n**a#L1-L1**")
+        assert shown.startswith(f"[{UNCLEAR['faint']}; {OTHER_WORDS}]\n**a#L1-L1**")
         assert "(faint)" in shown
 
     with_client(environ, play)

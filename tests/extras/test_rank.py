@@ -109,7 +109,8 @@ def test_the_plan_of_the_search_is_printed(run: Run, environ: dict[str, str]) ->
     text = "---\ntags: [ops]\n---\nThe server has a disk."
     run("store", "--doc-id", "b", "--text", text, "--provider", "none")
     query = 'tag:ops "a disk" since 2026-01-05'
-    found = answer(run("why", "b", query, "--provider", "none", "--json"))["search"]
+    asked = ("why", "b", query, "--also", "a drive", "--provider", "none", "--json")
+    found = answer(run(*asked))["search"]
     assert found["plan"] == {
         "mode": "hybrid",
         "limit": 10,
@@ -118,9 +119,12 @@ def test_the_plan_of_the_search_is_printed(run: Run, environ: dict[str, str]) ->
         "days": [["2026-01-05", date.today().isoformat()]],
         "filters": {"tags": ["ops"]},
         "is_identifier": False,
+        "also": ["a drive"],
     }
-    told = in_terminal(environ, "why", "b", query, "--provider", "none")
-    assert "plan: mode hybrid; 10 results; phrases a disk; days 2026-01-05 to " in told
+    told = in_terminal(environ, "why", "b", query, "--also", "a drive", "--provider", "none")
+    assert (
+        "plan: mode hybrid; 10 results; also 'a drive'; phrases a disk; days 2026-01-05 to " in told
+    )
 
 
 def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:

@@ -21,9 +21,12 @@ class Recorder(OllamaEmbedder):
         super().__init__(url, recorded.RecordedEmbedder.model)
         self.vectors: dict[bytes, list[float]] = {}
 
-    def embed(self, text: str) -> list[float]:
-        vector = self.vectors[recorded.key("query", text)] = super().embed(text)
-        return vector
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        vectors = super().embed_queries(texts)
+        self.vectors |= {
+            recorded.key("query", text): vector for text, vector in zip(texts, vectors, strict=True)
+        }
+        return vectors
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
@@ -42,8 +45,8 @@ def main() -> None:
     recorder = Recorder(parser.parse_args().ollama_url)
     with HybridStore(":memory:", embedder=recorder) as store:
         recorded.ingest_notes(store)
-    for text in read_queries(str(recorded.FOLDER / "queries.jsonl")).values():
-        recorder.embed(text)
+    for query in read_queries(str(recorded.FOLDER / "queries.jsonl")).values():
+        recorder.embed(query.text)
     if recorder.problem or not all(
         len(vector) == recorded.DIMS for vector in recorder.vectors.values()
     ):

@@ -5,19 +5,24 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.advice import NOTHING_FOUND, ORDER, advise
+from hybrid_memory.search.advice import NOTHING_FOUND, ORDER, OTHER_WORDS, UNCLEAR, advise
 from hybrid_memory.search.answer import Answer
 from hybrid_memory.search.request import Request
-from hybrid_memory.search.result import STRONG, UNCLEAR
+from hybrid_memory.search.result import STRONG
 
 
 def result(citation: str, confidence: float) -> dict[str, Any]:
     return {"citation": citation, "confidence": confidence}
 
 
-def hint_of(store: HybridStore, results: list[dict[str, Any]], query: str = "server") -> str | None:
+def hint_of(
+    store: HybridStore,
+    results: list[dict[str, Any]],
+    query: str = "server",
+    request: Request = Request(),  # noqa: B008
+) -> str | None:
     answer = Answer(results, [])  # type: ignore[arg-type]
-    advise(answer, store.plan(query, Request()), store.storage)
+    advise(answer, store.plan(query, request), store.storage)
     return answer.hint
 
 
@@ -25,8 +30,8 @@ def hint_of(store: HybridStore, results: list[dict[str, Any]], query: str = "ser
     ("confidences", "hint"),
     [
         ([0.9, 0.2], None),
-        ([0.4, 0.3], None),
-        ([0.1, 0.2], UNCLEAR),
+        ([0.4, 0.3], f"no strong match; {OTHER_WORDS}"),
+        ([0.1, 0.2], f"only faint matches, perhaps unrelated; {OTHER_WORDS}"),
         ([0.389, 0.2, STRONG], ORDER),
         ([STRONG, 0.9], None),  # the first is strong, too
     ],
@@ -36,6 +41,31 @@ def test_a_hint_explains_words_that_do_not_follow_the_order(
 ) -> None:
     results = [result(f"c{number}#L1", value) for number, value in enumerate(confidences)]
     assert hint_of(store, results) == hint
+
+
+@pytest.mark.parametrize(
+    ("confidence", "query", "request_", "hint"),
+    [
+        (0.4, "server", Request(also=["machine"]), None),
+        (0.2, "server", Request(also=["machine"]), UNCLEAR["faint"]),
+        (0.4, "v2.0", Request(), None),  # an identifier has no other words
+        (0.2, "v2.0", Request(), UNCLEAR["faint"]),
+        (0.4, "server", Request(typed=True), None),
+        (0.4, "server", Request(literal=True), None),
+    ],
+)
+def test_other_words_are_suggested_where_nobody_gave_any(
+    store: HybridStore, confidence: float, query: str, request_: Request, hint: str | None
+) -> None:
+    assert hint_of(store, [result("a#L1", confidence)], query, request_) == hint
+
+
+def test_an_answer_below_the_floor_suggests_other_words(store: HybridStore) -> None:
+    store.store("a", "the cat sleeps on the sofa, the dog below it")
+    answer = store.answer("cat food", Request(floor=1.0))
+    assert not answer.results
+    assert answer.hint == OTHER_WORDS
+    assert store.answer("cat food", Request(floor=1.0, also=["pet"])).hint is None
 
 
 def test_the_reason_for_no_result_is_named(store: HybridStore) -> None:

@@ -9,6 +9,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.indexing.pending import new_vectors
+from hybrid_memory.search.advice import OTHER_WORDS
 from hybrid_memory.search.coverage import Coverage, of_chunks
 from hybrid_memory.search.legs import measure_nearness
 from hybrid_memory.search.request import Request
@@ -254,10 +255,10 @@ def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
     assert answer(done) == []
     found = answer(run(*ask[:-2]))
     surest = max(hit["confidence"] for hit in found)
-    assert (
-        done.stderr
-        == f"hybrid-memory: no result with confidence 0.9 or more; the best is it#L1-L1 ({surest:g})\n"
-    )
+    assert done.stderr.splitlines() == [
+        f"hybrid-memory: no result with confidence 0.9 or more; the best is it#L1-L1 ({surest:g})",
+        f"hybrid-memory: {OTHER_WORDS}",
+    ]
     assert run(*ask, "--quiet").stderr == ""
     assert len(answer(run(*ask[:-1], f"{surest}"))) == 1
     nothing = run("search", NONSENSE, "--provider", "none", "--min-confidence", "0.9")

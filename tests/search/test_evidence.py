@@ -1,16 +1,22 @@
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.search.hit import Hit
 from hybrid_memory.search.legs import put_on_one_scale
+from hybrid_memory.search.phrasing import Phrasing
 from hybrid_memory.search.stages import BEST, DOCUMENT_SHARE, NEIGHBOUR_SHARE, add_evidence
 from hybrid_memory.storage.rows import Candidate
+from hybrid_memory.text.query import Query
+
+QUESTION = Phrasing(Query("server"), [], SimpleNamespace(), is_question=True)
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
     candidate = Candidate(id, doc_id, f"{doc_id}-{id}", "", "", None, None, None)
-    made = Hit(candidate, put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0)))
+    made = Hit(candidate, put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0)), QUESTION)
     made.score = score
     return made
 

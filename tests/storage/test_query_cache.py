@@ -56,10 +56,12 @@ class Counting:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.calls = 0
 
-    def __call__(self, query: str) -> list[float]:
-        self.asked.append(query)
-        return [float(ord(query[0]))]
+    def __call__(self, queries: list[str]) -> list[list[float]]:
+        self.asked += queries
+        self.calls += 1
+        return [[float(ord(query[0]))] for query in queries]
 
 
 @pytest.fixture
@@ -78,28 +80,36 @@ def test_only_the_queries_used_last_are_kept(
     cache = QueryCache(conn, 2)
     for query in ("a", "b", "a"):
         now += cache_module.FRESH + 1
-        cache.vector(IDENTITY, query, embed)
+        cache.vectors(IDENTITY, [query], embed)
     now += 1
-    cache.vector(IDENTITY, "c", embed)
+    cache.vectors(IDENTITY, ["c"], embed)
     assert embed.asked == ["a", "b", "c"]
-    assert cache.vector(IDENTITY, "a", embed) == [97.0]
+    assert cache.vectors(IDENTITY, ["a"], embed) == [[97.0]]
     assert embed.asked == ["a", "b", "c"]
-    cache.vector(IDENTITY, "b", embed)
+    cache.vectors(IDENTITY, ["b"], embed)
     assert embed.asked == ["a", "b", "c", "b"]
+
+
+def test_what_is_not_cached_is_one_call(conn: sqlite3.Connection, embed: Counting) -> None:
+    cache = QueryCache(conn, 10)
+    cache.vectors(IDENTITY, ["b"], embed)
+    assert cache.vectors(IDENTITY, ["a", "b", "c"], embed) == [[97.0], [98.0], [99.0]]
+    assert embed.asked == ["b", "a", "c"]
+    assert embed.calls == 2
 
 
 def test_fresh_hit_writes_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
     cache = QueryCache(conn, 10)
-    cache.vector(IDENTITY, "a", embed)
+    cache.vectors(IDENTITY, ["a"], embed)
     before = conn.total_changes
-    assert cache.vector(IDENTITY, "a", embed) == [97.0]
+    assert cache.vectors(IDENTITY, ["a"], embed) == [[97.0]]
     assert conn.total_changes == before
 
 
 def test_another_identity_is_another_entry(conn: sqlite3.Connection, embed: Counting) -> None:
     cache = QueryCache(conn, 10)
-    cache.vector(IDENTITY, "a", embed)
-    cache.vector({"model": "other"}, "a", embed)
+    cache.vectors(IDENTITY, ["a"], embed)
+    cache.vectors({"model": "other"}, ["a"], embed)
     assert embed.asked == ["a", "a"]
 
 
@@ -107,8 +117,8 @@ def test_a_query_that_could_not_be_embedded_is_not_kept(
     conn: sqlite3.Connection, embed: Counting
 ) -> None:
     cache = QueryCache(conn, 10)
-    assert cache.vector(IDENTITY, "a", lambda query: []) == []
-    assert cache.vector(IDENTITY, "a", embed) == [97.0]
+    assert cache.vectors(IDENTITY, ["a"], lambda queries: [[]]) == [[]]
+    assert cache.vectors(IDENTITY, ["a"], embed) == [[97.0]]
 
 
 def test_locked_database_is_not_waited_for(
@@ -116,21 +126,21 @@ def test_locked_database_is_not_waited_for(
 ) -> None:
     writer = sqlite3.connect(db_path, isolation_level=None)
     writer.execute("begin immediate")
-    assert QueryCache(conn, 10).vector(IDENTITY, "a", embed) == [97.0]
+    assert QueryCache(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
     writer.close()
-    QueryCache(conn, 10).vector(IDENTITY, "a", embed)
+    QueryCache(conn, 10).vectors(IDENTITY, ["a"], embed)
     assert embed.asked == ["a", "a"]
     assert conn.execute("pragma busy_timeout").fetchone() == (int(connection.BUSY_TIMEOUT * 1000),)
 
 
 def test_read_only_database_is_no_failure(conn: sqlite3.Connection, embed: Counting) -> None:
     conn.execute("pragma query_only = on")
-    assert QueryCache(conn, 10).vector(IDENTITY, "a", embed) == [97.0]
+    assert QueryCache(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
 
 
 def test_size_zero_keeps_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
     for _ in range(2):
-        QueryCache(conn, 0).vector(IDENTITY, "a", embed)
+        QueryCache(conn, 0).vectors(IDENTITY, ["a"], embed)
     assert embed.asked == ["a", "a"]
 
 

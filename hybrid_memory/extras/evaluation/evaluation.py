@@ -1,6 +1,7 @@
 """The command `eval`: measure search quality in each search mode, from queries with judgements.
 
-Queries are JSON lines of {"id", "text"}; judgements are in the qrels format of TREC. A line of
+Queries are JSON lines of {"id", "text"}, perhaps with "also", a list of the same question in other
+words; judgements are in the qrels format of TREC. A line of
 qrels has the columns query, document, grade, or query, 0, document, grade. They are separated by
 spaces, or by tabs if an id contains spaces. A citation in place of a document gives the lines with
 the answer.
@@ -21,7 +22,8 @@ from typing import Any, NamedTuple, TextIO
 
 from ...errors import EmbedderError, SourceError
 from ...messages import Progress
-from ...search.query_vector import query_vector
+from ...search.query_vector import query_vectors
+from ...search.request import OPTIONS
 from ...store import HybridStore, Result
 from ...surface.arguments import Parser, examples
 from ...surface.opening import open_store
@@ -32,6 +34,14 @@ from ...text.query import Query
 
 BUDGETS = (1000, 4000)  # characters of passages to read, about 250 and 1,000 tokens
 FIRST = 10  # documents; a relevant document below these counts as missed
+
+
+class Question(NamedTuple):
+    """A query, and the same in other words."""
+
+    text: str
+    also: Sequence[str] = ()
+
 
 Grades = dict[str, float]  # doc_id -> grade of its relevance, > 0
 Figures = dict[str, float]  # name of a measure -> value
@@ -124,22 +134,24 @@ MOST = 20.0  # the highest grade, as the gain grows exponentially
 _CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?" + OF_PAGES)
 
 
-def read_queries(path: str) -> dict[str, str]:
-    """Read queries, as a map of id to text. Raises SourceError with the first invalid line."""
-    queries: dict[str, str] = {}
+def read_queries(path: str) -> dict[str, Question]:
+    """Read queries by id. Raises SourceError with the first invalid line."""
+    queries: dict[str, Question] = {}
     for where, line in _lines(path):
         try:
             record = json.loads(line)
             id, text = str(record["id"]), record["text"]
             empty = not text.strip()
             text.encode()  # raises for an unpaired surrogate
+            also = OPTIONS["also"].check(record.get("also", []))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise SourceError(
-                f'{where}: a query has the form {{"id": "q1", "text": "what was asked"}}'
+                f'{where}: a query has the form {{"id": "q1", "text": "what was asked", '
+                '"also": ["in other words"]}; "also" may be missing'
             ) from None
         if empty or id in queries:
             raise SourceError(f"{where}: query {id} {'is empty' if empty else 'is a duplicate'}")
-        queries[id] = text
+        queries[id] = Question(text, also)
     return queries
 
 
@@ -235,7 +247,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     store: HybridStore,
-    queries: Mapping[str, str],
+    queries: Mapping[str, Question],
     qrels: Mapping[str, Grades],
     modes: Sequence[str] = MODES,
     *,
@@ -275,8 +287,8 @@ def evaluate(
     # Mode -> for each query with cited lines, the shares by budget
     shares: dict[str, list[list[float]]] = {mode: [] for mode in modes}
     for number, id in enumerate(wanted, 1):
-        text = queries[id]
-        if found.keys() - {"keyword"} and (problem := _without_vector(store, text)):
+        query = queries[id]
+        if found.keys() - {"keyword"} and (problem := _without_vector(store, query)):
             left_out = dict.fromkeys((mode for mode in found if mode != "keyword"), problem)
             found = {mode: found[mode] for mode in found if mode == "keyword"}
         if not found:
@@ -285,7 +297,7 @@ def evaluate(
             )
         for mode, rankings in found.items():
             started = time.perf_counter()
-            hits = _hits(store, text, mode)
+            hits = _hits(store, query, mode)
             times[mode].append((time.perf_counter() - started) * 1e3)
             rankings[id] = _documents(hits)
             if lines := sorted(cited[id]):
@@ -330,19 +342,21 @@ def _by_name(store: HybridStore) -> dict[str, str]:
     }
 
 
-def _without_vector(store: HybridStore, text: str) -> str | None:
-    """Embed a query; return why it cannot be searched by meaning, or None.
+def _without_vector(store: HybridStore, query: Question) -> str | None:
+    """Embed a query and its phrasings; return why it cannot be searched by meaning, or None.
 
     The embedding is cached, so that the measured time of a search does not include the model's.
     """
-    return query_vector(
-        store.storage, store.config, lambda: store.fitting_embedder, Query(text), "vector"
+    phrasings = list(map(Query, [query.text, *query.also]))
+    return query_vectors(
+        store.storage, store.config, lambda: store.fitting_embedder, phrasings, "vector"
     ).problem
 
 
-def _hits(store: HybridStore, text: str, mode: str) -> list[Result]:
+def _hits(store: HybridStore, query: Question, mode: str) -> list[Result]:
     """Return the results, best first, ignoring limits that the settings may impose on searches."""
-    return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, stop=0.0, per_doc=0)
+    unlimited = {"min_score": 0.0, "min_confidence": 0.0, "stop": 0.0, "per_doc": 0}
+    return store.search(query.text, DEPTH, mode, also=query.also, **unlimited)
 
 
 def _documents(hits: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -361,7 +375,7 @@ def _latency(times: list[float]) -> Figures:
 
 def _misses(
     store: HybridStore,
-    queries: Mapping[str, str],
+    queries: Mapping[str, Question],
     wanted: Mapping[str, Grades],
     found: Mapping[str, Mapping[str, list[str]]],
     *,
@@ -384,7 +398,7 @@ def _misses(
         }
         yield {
             "id": id,
-            "text": queries[id],
+            "text": queries[id].text,
             "wanted": sorted(wanted[id], key=lambda document: -wanted[id][document]),
             "first": ranking[:3],
             "rank": rank(ranking, wanted[id]),
@@ -408,7 +422,8 @@ def eval_options(parser: Parser) -> None:
         "--queries",
         required=True,
         metavar="FILE",
-        help='queries, one per line: {"id": "q1", "text": "what was asked"}',
+        help='queries, one per line: {"id": "q1", "text": "what was asked"}, perhaps with "also": '
+        '["in other words"]',
     )
     parser.add_argument(
         "--qrels",

@@ -12,6 +12,7 @@ from ...options import COUNT, MCP, MOST, PAIR, SWITCH, TEXT, Option, on_surface
 from ...search.request import OPTIONS
 from ...search.result import AGENT_BUDGET, AGENT_STOP, FLOOR
 from ...storage.filters import FILTERS
+from ..agent_text import PHRASINGS
 
 MOST_CHARACTERS = 100_000
 READING_BUDGET = 6000  # characters of memory_get, about 1,500 tokens
@@ -63,7 +64,7 @@ def schema_of(argument: "Option | Json") -> Json:
     if argument.kind is PAIR:
         schema: Json = {"type": "object"}
     elif argument.repeated:
-        schema = {"type": "array", "items": {"type": argument.kind.json_type}}
+        schema = argument.list_schema({"type": argument.kind.json_type})
     else:
         schema = argument.schema(default=DEFAULTS.get(argument.name))
     return schema | {"description": argument.about}
@@ -83,9 +84,9 @@ READS = {"readOnlyHint": True}
 TOOLS = {
     "memory_search": Tool(
         "Find passages that answer a question, best first. Use it before you answer from your own "
-        "knowledge. Each passage has a citation; read its context with memory_get. A faint match "
-        "is probably unrelated; judge by the text. If no passage reaches the floor, floor 0 shows "
-        "the best ones.",
+        f"knowledge. Give {PHRASINGS}, in `also`. Each passage has a citation; read its context "
+        "with memory_get. A faint match is probably unrelated; judge by the text. If no passage "
+        "reaches the floor, floor 0 shows the best ones.",
         {
             "query": {
                 "type": "string",

@@ -341,7 +341,8 @@ def passages(answer: SearchAnswer) -> str:
     if answer.nearest_miss and not answer.results:
         *warnings, problem = answer.warnings
         reason = NO_ROOM if problem == too_small(answer.nearest_miss) else UNSURE
-        return _with_warnings([reason.format(problem=problem), *of_query], warnings)
+        hint = [f"[{answer.hint}]"] if answer.hint else []
+        return _with_warnings([reason.format(problem=problem), *hint, *of_query], warnings)
     paper = StringIO()
     if answer.results and answer.hint:
         print(f"[{harmless(answer.hint)}]", file=paper)

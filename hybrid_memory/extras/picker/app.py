@@ -234,7 +234,7 @@ def preview(store: HybridStore, result: Result, query: str, width: int) -> Previ
         end = start + text.count("\n")
     lines = text.split("\n")
     passage = "\n".join(lines[start - first_line : end + 1 - first_line])
-    spans = Highlighter(marking_query(query, [result], is_typed=True), [passage], stems).spans(
+    spans = Highlighter(marking_query(query, result, is_typed=True), [passage], stems).spans(
         passage
     )
     shown = marked(passage, spans).split("\n")

@@ -90,7 +90,7 @@ def schema_of(option: Option) -> dict[str, Any]:
     schema = option.schema(default=default)
     if option.kind.pattern and not option.choices:
         schema["pattern"] = f"^({option.kind.pattern})$"
-    return {"type": "array", "items": schema} if option.repeated else schema
+    return option.list_schema(schema) if option.repeated else schema
 
 
 def read(query: QueryParams, table: Table) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
 def _value(option: Option, texts: list[str]) -> Any:
     if option.repeated:
         words = [option.parse(text) for text in texts]
-        return by_key(words) if option.kind is PAIR else words
+        return by_key(words) if option.kind is PAIR else option.check(words)
     if len(texts) > 1:
         raise ValueError("given more than once")
     if not texts:

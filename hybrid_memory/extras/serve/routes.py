@@ -17,11 +17,10 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.advice import ONLY_FILTERS
 from ...search.result import match
-from ...storage.bm25 import stems
 from ...storage.targets import WHOLE, split_target
 from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
-from ...surface.output import AFTER, BEFORE, body_of, marking_query, shown, title_of, titled
+from ...surface.output import AFTER, BEFORE, body_of, highlighters_of, shown, title_of, titled
 from ...sync.refresh import search as refreshed_search
 from ...text.characters import digest
 from ...text.highlight import Highlighter
@@ -430,9 +429,8 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
     bodies = [body_of(result["text"]) for result in results]
-    words_asked = marking_query(query, results, is_typed=is_typed)
-    highlighter = Highlighter(words_asked, [*texts, *bodies], stems)
-    for result, text, body in zip(results, texts, bodies, strict=True):
+    highlighters = highlighters_of(results, query, [*texts, *bodies], is_typed=is_typed)
+    for result, text, body, highlighter in zip(results, texts, bodies, highlighters, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))
         result["excerpt"] = excerpt(body, highlighter)

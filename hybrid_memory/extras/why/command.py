@@ -5,7 +5,8 @@ from argparse import Namespace
 from typing import Any, TextIO
 
 from ...search.answer import operator_lines
-from ...surface.arguments import Parser, add_json, examples
+from ...search.request import OPTIONS
+from ...surface.arguments import Parser, add_json, add_options, examples, given
 from ...surface.opening import open_store
 from ...surface.output import confidence_text, points
 from ...surface.streams import harmless, print_answer, tell
@@ -23,6 +24,7 @@ def why_options(parser: Parser) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="QUERY", help="also print its rank in a search for this"
     )
+    add_options(parser, {"also": OPTIONS["also"]})
     add_json(parser)
     examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
 
@@ -31,7 +33,8 @@ def run_why(args: Namespace) -> int:
     with open_store(args) as store:
         answer = explain(store, args.note)
         if args.words and answer["in_memory"]:
-            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
+            also = given(args, {"also": OPTIONS["also"]}).get("also", ())
+            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words), also)
     if "search" in answer:
         tell(*operator_lines(answer["search"]["operators"]), *answer["search"].pop("warnings"))
     print_answer(args, answer, lambda stream: _show(answer, stream))
@@ -96,6 +99,8 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
 def _plan_line(plan: dict[str, Any]) -> str:
     """Describe the plan of a search in one line; the words are printed on separate lines."""
     parts = [f"mode {plan['mode']}", f"{plan['limit']} results"]
+    if plan["also"]:
+        parts.append(f"also {', '.join(map(repr, plan['also']))}")
     if plan["phrases"]:
         parts.append(f"phrases {', '.join(plan['phrases'])}")
     if plan["days"]:

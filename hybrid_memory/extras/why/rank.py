@@ -15,8 +15,9 @@ BEFORE = 3  # results before it that are listed
 
 
 @retry_once
-def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
-    """The rank of the document's best passage in a hybrid search without filters.
+def rank(store: HybridStore, doc_id: str, query: str, also: Sequence[str] = ()) -> dict[str, Any]:
+    """The rank of the document's best passage in a hybrid search without filters, for a query that
+    may be given in other words, too.
 
     `rank` counts from 1 in a search with the configured settings, but with the limit DEPTH. If a
     setting leaves the document out, it counts in a search without that setting. It is None beyond
@@ -25,7 +26,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     leaves it out. `before` has the best results above it. `has` and `lacks` are folded words of the
     query that the whole document has or lacks.
     """
-    usual = request_of({}, store.config)
+    usual = request_of({"also": also}, store.config)
     plan = store.plan(query, usual)
     answer = store.answer(query, usual._replace(limit=DEPTH, explain=True))
     place = _place(answer.results, doc_id)

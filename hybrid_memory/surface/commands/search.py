@@ -158,15 +158,14 @@ def _answer(store: HybridStore, query: str, request: Request) -> Answer:
 def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> None:
     """Print the warnings; then, unless --quiet, the substituted words and the hint."""
     warnings = answer.warnings
-    hint = answer.hint
+    refused, hint = None, answer.hint
     if answer.nearest_miss and not answer.results:
         if warnings[-1] != too_small(answer.nearest_miss):  # that is printed with --quiet, too
-            hint = warnings[-1]
-            warnings = warnings[:-1]
+            *warnings, refused = warnings
     elif hint == NOTHING_FOUND and not store.config["refresh"]:
         hint = f"{hint}; `--refresh` reads recent changes first"
     tell(*warnings)
-    advise(args, *filter(None, [answer.other_words(), hint, answer.more]))
+    advise(args, *filter(None, [answer.other_words(), refused, hint, answer.more]))
 
 
 def _show(

@@ -36,6 +36,7 @@ QUERY = "ssh port of heron"
 CASES: dict[str, tuple[Any, str]] = {
     "limit": (1, QUERY),
     "mode": ("keyword", QUERY),
+    "also": (["soup with bread", "what is for lunch"], QUERY),
     "context": (1, QUERY),
     "per_doc": (1, QUERY),
     "min_score": (0.5, QUERY),
@@ -231,6 +232,21 @@ def test_a_wrong_value_is_refused_with_the_same_words_everywhere(
     response = client.get("/api/search", params=[("query", "x"), (option.name, str(wrong))])
     assert response.status_code == 422
     assert problem in response.json()["detail"].replace("-1.0", "-1")
+
+
+def test_more_phrasings_than_five_are_refused_everywhere(run: Run, client: Client) -> None:
+    six = list("abcdef")
+    problem = "6 values are more than 5"
+    with HybridStore(":memory:") as store, pytest.raises(ValueError, match=f"also: {problem}"):
+        store.search("x", also=six)
+    done = run("search", "x", *(f"--also={word}" for word in six))
+    assert (done.returncode, done.stderr.split(" (")[0]) == (2, f"hybrid-memory: --also: {problem}")
+    given = [("query", "x"), *(("also", word) for word in six)]
+    assert problem in client.get("/api/search", params=given).json()["detail"]
+    refused = TOOLS["memory_search"].definition("memory_search")["inputSchema"]["properties"][
+        "also"
+    ]
+    assert refused["maxItems"] == 5
 
 
 def test_the_page_filters_by_filters() -> None:
