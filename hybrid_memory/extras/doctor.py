@@ -27,7 +27,6 @@ from ..sync.plan import uncovered
 from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
 from ..text.dates import looks_dated
-from .audit import audit, show
 from .connect import is_connected
 from .hosts import HOSTS
 from .recall.runs import summary
@@ -105,23 +104,12 @@ def doctor_options(parser: Parser) -> None:
         action="store_true",
         help="also read the whole database, with its engine's own checks, and every file",
     )
-    parser.add_argument(
-        "--audit",
-        action="store_true",
-        help="list what to clean up or write down instead: copies, superseded notes, secrets, huge "
-        "notes, what sessions often say and no note says",
-    )
     add_json(parser)
-    examples(parser, "doctor", "doctor --audit")
+    examples(parser, "doctor", "doctor --thorough")
 
 
 def run_doctor(args: Namespace) -> int:
     with open_store(args) as store:
-        if args.audit:
-            listings = audit(store)
-            answer = [listing.as_json() for listing in listings]
-            print_answer(args, answer, lambda stream: show(listings, stream))
-            return 0
         findings = examine(store, thorough=args.thorough)
         print_answer(
             args,

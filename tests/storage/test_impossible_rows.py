@@ -31,7 +31,6 @@ COMMANDS = [
     ("reindex",),
     ("doctor",),
     ("doctor", "--thorough"),
-    ("doctor", "--audit"),
 ]
 WRONG = ["null", "''", "'x'", "x'00ff'", "7", "-1.5", "'[1]'", "'{}'", "'{\"a\": [1]}'"]
 # What contradicts another row, in a way that no column shows alone
