@@ -10,17 +10,11 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.browse.passage import read
-from hybrid_memory.browse.twins import twin
 from hybrid_memory.indexing import documents as indexing_documents
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
 from tests.fake_ollama import FakeOllama
-
-PORT = (
-    "The payment service listens on port 8443 since the move to the new cluster, and its health "
-    "check is under /ready. Restarts are announced in the channel of the platform team."
-)
 
 
 def metadata_of(store: HybridStore, doc_id: str) -> object:
@@ -61,39 +55,6 @@ def test_writers_that_append_at_once_lose_nothing(db_path: str) -> None:
     with HybridStore(db_path) as store:
         lines = [line for line in read(store, "log")["text"].split("\n") if line]
     assert sorted(lines) == [f"Line {number}-{line}." for number in range(5) for line in range(5)]
-
-
-@pytest.mark.both_engines
-@pytest.mark.parametrize(
-    ("text", "is_twin"),
-    [
-        (PORT, True),
-        (PORT.lower().replace(",", ""), True),
-        (PORT.replace("8443", "8444"), True),
-        (PORT.partition(". ")[0] + ".", True),
-        ("Agreed in the call: " + PORT, True),
-        ("The payment service restarts at night, and nobody of the platform team is told.", False),
-        ("The channel of the new cluster is announced.", False),
-        ("Port 8443.", False),
-        ("", False),
-    ],
-)
-def test_a_text_that_is_there_nearly_so_is_known(
-    store: HybridStore, notes: Callable[..., Path], text: str, is_twin: bool
-) -> None:
-    folder = notes({"payment.md": f"# Payment\n\nBegun in May.\n\n{PORT}\n", "dog.md": "The dog."})
-    Ingest(store).run([str(folder)])
-    expected = "memory/payment.md#L1-L5" if is_twin else None
-    assert twin(store, text) == expected
-    assert twin(store, text, excluding="memory/payment.md") is None
-
-
-def test_store_tells_where_a_text_exists(run: Run) -> None:
-    assert "exists" not in answer(run("store", "--doc-id", "a", "--text", PORT))
-    stored = answer(run("store", "--doc-id", "b", "--text", PORT, "--json"))
-    assert stored == {"doc_id": "b", "chunks": 1, "exists": "a#L1-L1"}
-    again = answer(run("store", "--doc-id", "b", "--text", PORT + " Yes."))
-    assert again["exists"] == "a#L1-L1"
 
 
 def test_store_appends(run: Run) -> None:

@@ -103,8 +103,6 @@ def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print what was stored, as a sentence."""
     chunks = plural(answer["chunks"], "chunk")
     print(harmless(f"Stored {answer['doc_id']} ({chunks})."), file=stream)
-    if "exists" in answer:
-        print(harmless(f"exists: {answer['exists']} says nearly the same."), file=stream)
 
 
 def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:

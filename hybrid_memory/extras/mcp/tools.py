@@ -249,11 +249,8 @@ class Tools:
                 arguments["text"],
                 arguments["metadata"],
                 append=bool(arguments["append"]),
-                names_others=not self._bounds.hide,
             )
         lines = [f"stored {harmless(doc_id)}: {_chunks(answer['chunks'])} can be found"]
-        if "exists" in answer:
-            lines.append(f"exists: {harmless(answer['exists'])} has nearly the same text")
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:

@@ -172,7 +172,7 @@ SCHEMAS: Mapping[str, Json] = {
         "additionalProperties": False,
         "example": {"text": "# Deploys\n\nOn Tuesdays.", "metadata": {"project": "boss-api"}},
     },
-    "Stored": and_perhaps(fields(doc_id=TEXT, chunks=COUNT, warnings=listed(TEXT)), exists=TEXT),
+    "Stored": fields(doc_id=TEXT, chunks=COUNT, warnings=listed(TEXT)),
     "Deleted": fields(doc_id=TEXT, chunks_deleted=COUNT, warnings=listed(TEXT)),
     "Status": fields(
         doc_count=COUNT,

@@ -24,12 +24,12 @@ from ...surface.output import AFTER, BEFORE, body_of, highlighters_of, shown, ti
 from ...sync.refresh import search as refreshed_search
 from ...text.characters import digest
 from ...text.highlight import Highlighter
-from ..audit import FirstPassages, superseded
 from ..doctor import examine
 from . import images, parameters, responses
 from .bounds import MOST, Bounds, counts_of, facets_of
 from .memory import Memory, Update, Work, passages
 from .responses import Problem
+from .superseded import superseded
 
 DOCUMENTS = b"/api/documents/"
 SIMILAR = b"/similar"
@@ -223,7 +223,7 @@ def _review(store: HybridStore) -> dict[str, Any]:
             text_hash = digest((catalog.document(doc_id).content or doc_id).encode())
         same[text_hash].append(doc_id)
     copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
-    old = [place._asdict() for place in superseded(FirstPassages(store.storage))]
+    old = [place._asdict() for place in superseded(store.storage)]
     return {
         "broken": {"total": links["total"], "links": links["broken"][:MOST_LISTED]},
         "copies": {"total": len(copies), "documents": copies[:MOST_LISTED]},
@@ -359,9 +359,7 @@ async def put(request: Request) -> Response:
         status = 201
         if stored_here(store, doc_id):
             status = 200
-        answer = store_text(
-            store, doc_id, text, metadata, append=append, names_others=not bounds.hide
-        )
+        answer = store_text(store, doc_id, text, metadata, append=append)
         return status, answer
 
     status, answer = await memory_of(request).write(work)

@@ -5,7 +5,6 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...browse.twins import twin
 from ...errors import ConfigError, SourceError, UsageError
 from ...indexing.documents import Deleted, delete_collection, delete_document, delete_path
 from ...messages import Progress, count_batches
@@ -87,21 +86,10 @@ def store_text(
     metadata: Mapping[str, Any] | None,
     *,
     append: bool = False,
-    names_others: bool = True,
 ) -> dict[str, Any]:
-    """Store a text. Return its `doc_id`, `chunks` and `warnings`.
-
-    If another document has nearly the same text and `names_others` allows it, `exists` is its
-    citation.
-    """
-    existing = None
-    if names_others:
-        existing = twin(store, text, excluding=storable(doc_id))
+    """Store a text. Return its `doc_id`, `chunks` and `warnings`."""
     chunks = store.store(doc_id, text, metadata, append=append)
-    answer = {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
-    if existing:
-        answer["exists"] = existing
-    return answer
+    return {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
 
 
 def delete_options(parser: Parser) -> None:
