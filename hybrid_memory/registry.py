@@ -209,7 +209,6 @@ FORMATS = {
     ".html": "extras.formats.extracted:HTML",
     ".htm": "extras.formats.extracted:HTML",
     ".xhtml": "extras.formats.extracted:HTML",
-    ".ipynb": "extras.formats.extracted:NOTEBOOK",
     ".canvas": "extras.formats.extracted:CANVAS",
     ".excalidraw": "extras.formats.extracted:EXCALIDRAW",
     ".excalidraw.md": "extras.formats.drawings:NOTE",
@@ -220,7 +219,6 @@ LARGE_TEXT = "documents.large_files:LargeReading"  # few files need it
 VAULTS = {
     "logseq/config.edn": "extras.formats.logseq:FORMAT",
     "logseq/bak": "extras.formats.logseq:FORMAT",
-    "dendron.yml": "extras.formats.dendron:FORMAT",
 }
 
 # The config key `provider` -> the class of the embedder, with the arguments in `embedding.choice`
@@ -253,6 +251,5 @@ ENGINES = {
 
 COMPLETION = "extras.completion:complete"  # completes a command line for a shell
 EDITOR = "extras.environment:open_result"  # opens the file of a result
-PICKER = "extras.picker.app:pick"  # shown by `search` without a query on a terminal
 # HTTP by `requests`; importing it takes as long as three searches
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

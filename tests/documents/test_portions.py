@@ -13,7 +13,6 @@ from hybrid_memory.documents.chunker import Chunk
 from hybrid_memory.documents.files import BadFileError, read
 from hybrid_memory.documents.large_files import LargeReading
 from hybrid_memory.documents.markdown import FORMAT, Markdown, MarkdownReading, headings_below
-from hybrid_memory.extras.formats.dendron import FORMAT as DENDRON
 from hybrid_memory.extras.formats.rst import FORMAT as RST
 from hybrid_memory.extras.formats.rst import PLAIN
 
@@ -129,7 +128,7 @@ def lengths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("format", [FORMAT, DENDRON, PLAIN])
+@pytest.mark.parametrize("format", [FORMAT, PLAIN])
 def test_real_notes_give_the_same_document_in_portions(
     path: Path, lengths: list[int], format: Markdown, monkeypatch: pytest.MonkeyPatch
 ) -> None:

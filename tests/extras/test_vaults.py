@@ -1,4 +1,4 @@
-"""Vaults of Logseq, Dendron and org-roam: their outlines, properties, names and links."""
+"""Vaults of Logseq and org-roam: their outlines, properties, names and links."""
 
 import sqlite3
 from collections.abc import Callable
@@ -137,19 +137,6 @@ def test_days_have_english_endings(day: int, ending: str) -> None:
 )
 def test_the_day_of_a_journal(name: str, pattern: str, day: date | None) -> None:
     assert day_of(name, pattern) == day
-
-
-def test_links_of_dendron_have_the_words_first(store: HybridStore, notes: Notes) -> None:
-    text = "[[Value objects|general.value-object]] [[dendron|dendron://main/db.pg]] [[db.pg]] [[x|gone]]\n"
-    files = {
-        "dendron.yml": "version: 5\n",
-        "notes/db.pg.md": "pg",
-        "notes/general.value-object.md": text,
-    }
-    Ingest(store).run([str(notes(files))])
-    assert [link.target for link in store.storage.links.broken()] == ["gone"]
-    linked = store.storage.links.links_to("memory/notes/general.value-object.md")
-    assert [link.line for link in linked] == [1]
 
 
 def test_links_of_org_roam_lead_to_the_note_with_the_id(store: HybridStore, notes: Notes) -> None:

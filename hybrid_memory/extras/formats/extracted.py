@@ -149,7 +149,6 @@ DOCX = Extracted("docx:extract")
 HTML = Extracted("html:extract")
 EPUB = Extracted("epub:extract")
 ODT = Extracted("odt:extract")
-NOTEBOOK = Extracted("notebook:extract")
 EXCALIDRAW = Extracted("drawings:excalidraw")
 CANVAS = Extracted("drawings:canvas")
 
