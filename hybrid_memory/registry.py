@@ -214,7 +214,6 @@ FORMATS = {
     ".excalidraw.md": "extras.formats.drawings:NOTE",
 }
 MARKDOWN = "documents.markdown:FORMAT"
-LARGE_TEXT = "documents.large_files:LargeReading"  # few files need it
 # A file or folder in the top folder of a vault -> the format of the markdown below the top folder
 VAULTS = {
     "logseq/config.edn": "extras.formats.logseq:FORMAT",

@@ -9,7 +9,7 @@ The text is in markdown (structure.py), or in another markup. This module does n
 embeddings.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,19 +38,6 @@ class Chunk:
     items: str = ""  # the first lines of the list items in which it begins: "Garage > Shelf one"
 
 
-class Place(NamedTuple):
-    """Where a text continues a longer one that is cut in portions: the number of chunks and of lines
-    before it, and the level and title of each heading around it, the outermost first.
-    """
-
-    chunks: int = 0
-    lines: int = 0
-    headings: Sequence[tuple[int, str]] = ()
-
-
-BEGINNING = Place()
-
-
 class Section(NamedTuple):
     """A heading line, text[start:body], and the text below it, text[body:end].
 
@@ -72,14 +59,12 @@ def chunks_of(
     overlap: int,
     title: str = "",
     markup: Markup = markdown_structure,
-    place: Place = BEGINNING,
 ) -> list[Chunk]:
     """Cut a text with plain newlines into chunks of at most `chunk_size` characters. A chunk may
     repeat up to `overlap` characters from the end of the previous one.
 
     The first `skipped` lines, the front matter, are left out but counted. `title` begins the
-    heading paths. The text is in markdown unless another `markup` is given. `place` is the position of
-    the text in a longer one.
+    heading paths. The text is in markdown unless another `markup` is given.
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
@@ -90,11 +75,10 @@ def chunks_of(
     structure = markup(below(text, skipped))
     text = structure.text
     chunks: list[Chunk] = []
-    line = place.lines + skipped
+    line = skipped
     counted = 0  # position up to which `line` has been counted
-    above = [Section(level, clipped(name, LONGEST_PATH), 0, 1, 1) for level, name in place.headings]
     sections = _sections(text, structure.headings)
-    for part in _parts(text, sections, above, chunk_size, title):
+    for part in _parts(text, sections, chunk_size, title):
         for passage in passages(text, part, chunk_size, overlap, structure.blocks):
             line += text.count("\n", counted, passage.start)
             counted = passage.start
@@ -106,7 +90,7 @@ def chunks_of(
                 Chunk(
                     content,
                     part.heading,
-                    place.chunks + len(chunks),
+                    len(chunks),
                     part.path,
                     line,
                     end_line,
@@ -117,14 +101,13 @@ def chunks_of(
     return chunks
 
 
-def _parts(
-    text: str, sections: Iterator[Section], above: list[Section], size: int, title: str
-) -> Iterator[Part]:
-    """Yield the sections that have text. `above` has the headings above the first one.
+def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[Part]:
+    """Yield the sections that have text.
 
     Headings without text belong to the next section with text. Those at the end belong to the last
     section.
     """
+    above: list[Section] = []  # the headings around the section
     pending: int | None = None  # start of the headings without text so far
     last: Part | None = None  # held back, because it takes the headings at the end
     for section in sections:

@@ -45,37 +45,21 @@ class Turn(NamedTuple):
     role: str  # USER or ASSISTANT
 
 
-class Conversation(NamedTuple):
-    """The messages of a conversation, and the form of their labels: "##", "**" or ""."""
-
-    form: str
-    turns: list[Turn]
-
-
-def conversation(text: str, skipped: int = 0) -> Conversation | None:
-    """Find the messages; None if a text is not a conversation of a user with an assistant.
+def conversation(text: str, skipped: int = 0) -> list[Turn]:
+    """Find the messages; [] if a text is not a conversation of a user with an assistant.
 
     The first `skipped` lines are front matter.
     """
     body = below(text, skipped)
     if len({role for _, _, role in _labels(body)}) < len(NAMES):
-        return None
+        return []
     body = without_code(markdown_structure(body))
-    for form, turns in _turns_by_form(body, skipped).items():
+    for turns in _turns_by_form(body, skipped).values():
         if len({turn.role for turn in turns}) == len(NAMES):
             above = body.split("\n")[1 : turns[0].line - skipped]
             written = [line for line in above if line.strip() and not line.startswith("#")]
-            return Conversation(form, turns) if len(written) <= INTRODUCTION else None
-    return None
-
-
-def continued(before: Conversation, text: str, lines: int) -> Conversation:
-    """The messages in the next portion of a conversation, which has this many lines before it. The
-    last message before it goes on.
-    """
-    body = without_code(markdown_structure(below(text, 0)))
-    turns = _turns_by_form(body, lines).get(before.form, [])
-    return Conversation(before.form, [Turn(lines + 1, before.turns[-1].role), *turns])
+            return turns if len(written) <= INTRODUCTION else []
+    return []
 
 
 def _turns_by_form(body: str, lines: int) -> dict[str, list[Turn]]:
@@ -100,15 +84,15 @@ def _labels(text: str) -> Iterator[tuple[int, str, str]]:
         yield label.start() + 1, heading or bold or "", _ROLE_OF[name.lower()]
 
 
-def with_roles(chunks: list["Chunk"], found: Conversation | None) -> list["Chunk"]:
-    """Set the roles of chunks of a conversation, or of another text: None."""
-    if found is None:
+def with_roles(chunks: list["Chunk"], turns: list[Turn]) -> list["Chunk"]:
+    """Set the roles of chunks of a conversation; without turns, it is another text."""
+    if not turns:
         return chunks
-    starts = [turn.line for turn in found.turns]
+    starts = [turn.line for turn in turns]
     with_role = []
     for chunk in chunks:
         first = bisect_right(starts, chunk.start_line) - 1  # the message in which the chunk begins
         last = bisect_right(starts, chunk.end_line)
-        role = together(turn.role for turn in found.turns[max(first, 0) : last])
+        role = together(turn.role for turn in turns[max(first, 0) : last])
         with_role.append(replace(chunk, role=role))
     return with_role

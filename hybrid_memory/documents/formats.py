@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from ..registry import FORMATS, LARGE_TEXT, MARKDOWN, VAULTS, load
+from ..registry import FORMATS, MARKDOWN, VAULTS, load
 from ..text.dates import DATE_KEYS
 from .files import BadFileError
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .links import DocumentLinks
 
 LONGEST_SUFFIX = max(map(len, FORMATS))
-LARGE = 2_000_000  # bytes; larger files are read in portions
 
 
 class Reading(Protocol):
@@ -76,18 +75,14 @@ class Reading(Protocol):
         """Close the file."""
 
 
-class StreamedReading(Reading, Protocol):
-    """A file that need not fit into memory: its chunks are read one by one."""
+class GrowingReading(Reading, Protocol):
+    """A file of a format that grows. It need not fit into memory: its chunks are read one by one."""
 
     @property
     def has_more(self) -> bool:
         """Whether some of the file is still to be read, although what was read so far may be stored.
         `size` and `digest` are then of the bytes that were read so far.
         """
-
-
-class GrowingReading(StreamedReading, Protocol):
-    """A file of a format that grows."""
 
     def skip_to(self, place: "Resumption", size: int, digest: bytes) -> bool:
         """Leave out the lines above `place`, if the first `size` bytes of the file still have this
@@ -115,10 +110,6 @@ class Format(Protocol):
     @property
     def is_text(self) -> bool:
         """Whether the lines that citations count are those that an editor shows."""
-
-    @property
-    def has_portions(self) -> bool:
-        """Whether a large file can be read in portions of its text, by `large_files.LargeReading`."""
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
@@ -167,22 +158,8 @@ def format_at(path: str) -> Format:
 def open_file(
     path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
 ) -> Reading:
-    """Begin to read a file, as `Format.open`. A `StreamedReading` if the file `is_streamed`."""
-    format = format_at(path)
-    if _is_large(format, os.stat(path).st_size):
-        large: Reading = load(LARGE_TEXT)(path, max_bytes, follow_symlinks, metadata, format)
-        return large
-    return format.open(path, max_bytes, follow_symlinks, metadata)
-
-
-def is_streamed(path: str, size: int) -> bool:
-    """Whether a file of this size, in bytes, need not fit into memory."""
-    format = format_at(path)
-    return format.grows or _is_large(format, size)
-
-
-def _is_large(format: Format, size: int) -> bool:
-    return format.has_portions and size > LARGE
+    """Begin to read a file, as `Format.open`. A `GrowingReading` if its format grows."""
+    return format_at(path).open(path, max_bytes, follow_symlinks, metadata)
 
 
 @lru_cache(4096)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .links import DocumentLinks
 
 LONGEST_TITLE = 200  # characters; every chunk repeats the title
-LINES = 20_000  # whose headings are found at a time
-AHEAD = 1_000  # lines of these that are read again
 
 
 class Parsed(NamedTuple):
@@ -122,11 +120,10 @@ def undecodable(marked: str | None, byte: int) -> tuple[str, str]:
 
 
 class MarkdownReading:
-    """A file that was read; implements `formats.StreamedReading`."""
+    """A file that was read; implements `formats.Reading`."""
 
     extract = None
     left_out = None
-    has_more = False
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
         self.mtime = file.mtime
@@ -177,7 +174,6 @@ class Markdown:
     collection = None
     grows = False
     is_text = True
-    has_portions = True
 
     def structure(self, text: str) -> Structure:
         """The structure of a text with a line break before each line, see structure.py."""
@@ -198,34 +194,9 @@ class Markdown:
         return document_links(parsed.text, parsed.skipped, parsed.metadata, self.structure)
 
     def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
-        """As in `formats.Format`.
-
-        If `has_portions`, a long text is read in groups of LINES lines. Each group begins with a
-        heading, which ends all blocks above it. A comment of more than AHEAD lines may be taken for
-        text.
-        """
-        found: list[tuple[int, int, str]] = []
-        above = 0  # lines
-        count = LINES if self.has_portions else len(lines)
-        while above + count < len(lines):
-            some = self._headings_of(lines[above : above + count], above)
-            ends = [line for line, _, _ in some if above + 1 < line <= above + count - AHEAD]
-            if not ends:
-                count *= 2
-                continue
-            found += (heading for heading in some if heading[0] < ends[-1])
-            above = ends[-1] - 1
-            count = LINES
-        return found + self._headings_of(lines[above:], above)
-
-    def _headings_of(self, lines: Sequence[str], above: int) -> list[tuple[int, int, str]]:
-        """The headings of lines with this many lines above them."""
+        """As in `formats.Format`."""
         text = "\n".join(lines)
-        skipped = 0 if above else self.front_matter(text).lines
-        return [
-            (above + line, level, title)
-            for line, level, title in headings_below(text, skipped, self.structure)
-        ]
+        return headings_below(text, self.front_matter(text).lines, self.structure)
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool

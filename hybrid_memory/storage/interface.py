@@ -190,11 +190,11 @@ class QueryCache(Protocol):
 
 
 class GrowingDocument(Protocol):
-    """A document that is written without all of it in memory. If it grows at its end, unchanged
-    chunks at its start stay, and only the rest is written.
+    """A document that grows at its end: unchanged chunks at its start stay, and only the rest is
+    written.
 
-    Call `spool` outside of a transaction, `write` inside one, then `close`. New chunks get the
-    spare embeddings of their texts; the others are pending.
+    Call `compare` outside of a transaction, `write` inside one. New chunks get the spare embeddings
+    of their texts; the others are pending.
     """
 
     def resumption(self) -> Resumption | None:
@@ -202,21 +202,18 @@ class GrowingDocument(Protocol):
         it has; None if there is no such chunk after the first.
         """
 
-    def spool(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
+    def compare(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
         """Compare the rows of all chunks of the document, from the index `first`, with the stored
-        ones, and set the new ones aside. Returns the number of all chunks.
+        ones, and keep the new ones. Returns the number of all chunks.
         """
 
-    def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
-        """Yield the texts to embed of the spooled chunks, by content hash, `batch` at a time."""
+    def texts(self) -> dict[bytes, str]:
+        """The texts to embed of the new chunks, by content hash."""
 
     def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
-        """Write the spooled chunks and these links. Returns the number of new chunks, or None if
+        """Write the new chunks and these links. Returns the number of new chunks, or None if
         another process changed the document meanwhile.
         """
-
-    def close(self) -> None:
-        """Discard the spooled chunks."""
 
 
 class Documents(Protocol):
@@ -272,7 +269,7 @@ class Documents(Protocol):
         """Store the new time of a file whose content has not changed."""
 
     def growing(self, doc_id: str, collection: str | None) -> GrowingDocument:
-        """A writer for a document of this collection that need not fit into memory."""
+        """A writer for a document of this collection whose file grows."""
 
 
 class Sources(Protocol):

@@ -12,9 +12,9 @@ from contextlib import closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..documents.document import Prepared, chunk_row, dated_by_headings, document_row
+from ..documents.document import Prepared, chunk_row, document_row
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
-from ..documents.formats import is_streamed
+from ..documents.formats import grows
 from ..embedding.choice import BUILTIN
 from ..embedding.identity import conflict, meanwhile
 from ..errors import SourceError
@@ -31,7 +31,7 @@ from .texts import cut_texts_anew
 from .writing import Recut, Writer
 
 if TYPE_CHECKING:
-    from ..documents.formats import GrowingReading, StreamedReading
+    from ..documents.formats import GrowingReading
     from ..embedding.builtin import BuiltinEmbedder
 
 
@@ -352,7 +352,7 @@ def sample_texts(listings: Iterable[Listing]) -> list[str]:
 class Due(NamedTuple):
     """A file to read, and its document in the store.
 
-    A file that is streamed has no job: only this process reads it.
+    A file that grows has no job: only this process reads it.
     """
 
     doc_id: str
@@ -399,7 +399,7 @@ class Intake:
             known = documents.get(doc_id)
             if (doc_id, file.path) in taken or not self._is_due(file, known):
                 yield None
-            elif is_streamed(file.path, file.size):
+            elif grows(file.path):
                 yield Due(doc_id, file, known, job=None)
             else:
                 unchanged_hash = self._unchanged_hash(known)
@@ -411,7 +411,7 @@ class Intake:
         seconds = _seconds_for_extraction()
         if due.job is None:
             errors_before = len(self._report.errors)
-            self._index_streamed(due)
+            self._index_growing(due)
             self._refusals.note(due.file, self._report.errors[errors_before:], seconds)
             return
         if outcome is None:
@@ -462,26 +462,19 @@ class Intake:
         self._report.error(file.path, refusal.reason, refusal.kind)
         return False
 
-    def _index_streamed(self, due: Due) -> None:
-        """Read a file that may be larger than memory, and write its new text.
+    def _index_growing(self, due: Due) -> None:
+        """Read a file that grows, and write its new text.
 
-        A file that grows is written in portions, so that the next ingest can go on after one that
-        was interrupted, unless its stored text may change. Any other file is written at once.
+        It is written in portions, so that the next ingest can go on after one that was interrupted,
+        unless its stored text may change.
         """
         with (
             self._report.reading(due.file.path),  # turns an error into a line of the report
-            closing(cast("StreamedReading", self.options.open(due.file.path))) as reading,
+            closing(cast("GrowingReading", self.options.open(due.file.path))) as reading,
         ):
-            if not reading.has_more and self._is_unchanged(due, reading):
-                return
-            grows = reading.has_more
-            first = 0  # index of a chunk
-            if grows:
-                first = self._resumed(due, cast("GrowingReading", reading))
+            first = self._resumed(due, reading)  # index of a chunk
             chunks = reading.chunks(*self.options.sizes)
             rows: Iterator[dict[str, Any]] = (chunk_row(due.doc_id, chunk) for chunk in chunks)
-            if not grows:
-                rows = dated_by_headings(rows, reading.date(due.doc_id, self.options.date_keys))
             may_write_portions = due.known is None or first > 0
             while True:
                 portion = _portion(rows, reading) if may_write_portions else rows
@@ -495,16 +488,14 @@ class Intake:
         known = due.known
         if not (known and self._rules.incremental and known.chunking == self.options.chunking):
             return 0
-        with closing(
-            self._storage.documents.growing(due.doc_id, self._source.collection)
-        ) as document:
-            place = document.resumption()
+        document = self._storage.documents.growing(due.doc_id, self._source.collection)
+        place = document.resumption()
         if place and reading.skip_to(place, known.size, known.content_hash):
             return place.number
         return 0
 
     def _index_portion(
-        self, due: Due, reading: "StreamedReading", first: int, rows: Iterable[dict[str, Any]]
+        self, due: Due, reading: "GrowingReading", first: int, rows: Iterable[dict[str, Any]]
     ) -> int | None:
         """Write chunks from the index `first`. Returns the number of all chunks, or None if nothing
         was written.
@@ -513,23 +504,23 @@ class Intake:
         embeddings.
         """
         doc_id, file, known, _ = due
-        with closing(self._storage.documents.growing(doc_id, self._source.collection)) as document:
-            count = document.spool(rows, first)
-            if not reading.has_more:
-                for warning in reading.warnings:
-                    self._report.warning(file.path, *warning)
-                if self._is_unchanged(due, reading):
-                    return None
-            recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
-            if recut and not self._recut.embed_growing(document):
+        document = self._storage.documents.growing(doc_id, self._source.collection)
+        count = document.compare(rows, first)
+        if not reading.has_more:
+            for warning in reading.warnings:
+                self._report.warning(file.path, *warning)
+            if self._is_unchanged(due, reading):
                 return None
-            date = reading.date(doc_id, self.options.date_keys)
-            file_document = self.options.document(doc_id, file.path, reading)
-            row = document_row(file_document, date, self.options.chunking, count)
-            is_written = self._writer.write_growth(self._source, document, row, reading)
-            return count if is_written else None
+        recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
+        if recut and not self._recut.embed_growing(document):
+            return None
+        date = reading.date(doc_id, self.options.date_keys)
+        file_document = self.options.document(doc_id, file.path, reading)
+        row = document_row(file_document, date, self.options.chunking, count)
+        is_written = self._writer.write_growth(self._source, document, row, reading)
+        return count if is_written else None
 
-    def _is_unchanged(self, due: Due, reading: "StreamedReading") -> bool:
+    def _is_unchanged(self, due: Due, reading: "GrowingReading") -> bool:
         """Whether a file that was read, or hashed, need not be written. Its new time is stored."""
         if self._unchanged_hash(due.known) != reading.digest:
             return False
@@ -543,9 +534,7 @@ class Intake:
         return None
 
 
-def _portion(
-    rows: Iterator[dict[str, Any]], reading: "StreamedReading"
-) -> Iterator[dict[str, Any]]:
+def _portion(rows: Iterator[dict[str, Any]], reading: "GrowingReading") -> Iterator[dict[str, Any]]:
     """Yield rows until there are enough for one transaction and the file has more text."""
     for number, row in enumerate(rows, 1):
         yield row

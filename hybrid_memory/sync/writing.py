@@ -21,7 +21,7 @@ from .reading import Unchanged
 from .report import UNCHANGED, Report
 
 if TYPE_CHECKING:
-    from ..documents.formats import StreamedReading
+    from ..documents.formats import GrowingReading
     from ..documents.links import DocumentLinks
 
 # Documents written in one transaction, unless their chunks exceed the engine's group
@@ -88,9 +88,9 @@ class Writer:
         source: Source,
         document: GrowingDocument,
         row: dict[str, Any],
-        reading: "StreamedReading",
+        reading: "GrowingReading",
     ) -> bool:
-        """Write the new part of a streamed document. Returns whether it was written.
+        """Write the new part of a document that grows. Returns whether it was written.
 
         A file counts when all of it is written, and as skipped if a rule leaves out its text.
         """
@@ -246,7 +246,9 @@ class Recut:
         now.
         """
         before = len(self._embedded)
-        ready = all(self._embed(texts) for texts in document.texts(BATCH))
+        texts = list(document.texts().items())
+        batches = (dict(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
+        ready = all(map(self._embed, batches))
         if ready:
             self._report.embedded += len(self._embedded) - before
         else:

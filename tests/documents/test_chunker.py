@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory.documents import chunker
-from hybrid_memory.documents.chunker import LONGEST_PATH, LONGEST_WAIT, Chunk, Place, chunks_of
+from hybrid_memory.documents.chunker import LONGEST_PATH, LONGEST_WAIT, Chunk
 from hybrid_memory.documents.front_matter import front_matter
 from hybrid_memory.documents.markdown import chunk_text
 from hybrid_memory.documents.passages import passages
@@ -616,13 +616,3 @@ def test_json_on_one_line_is_text_and_other_long_runs_are_not():
     assert chunk_text('{"data":"' + "A" * 400 + '"}') == []
     script = '!function(e){"a":1,"b":2}' * 20
     assert script[:9] not in "".join(chunk.text for chunk in chunk_text(f"x\n{script}"))
-
-
-@pytest.mark.parametrize("title", ["", "Notes"])
-def test_a_text_that_continues_another_has_its_headings_numbers_and_lines(title):
-    first = "# Setup\n\nBefore all.\n\n## Server\n\nOn the first floor.\n"
-    for second in ("### SSH\n\nPort 22.\n", "It has two fans.\n", "## Laptop\n\nNew.\n"):
-        chunks = chunks_of(first, 0, 40, 0, title)
-        place = Place(len(chunks), first.count("\n"), ((1, "Setup"), (2, "Server")))
-        chunks += chunks_of(second, 0, 40, 0, title, place=place)
-        assert chunks == chunks_of(first + second, 0, 40, 0, title)

@@ -31,9 +31,7 @@ def test_the_speakers_of_a_conversation(form: str, above: str) -> None:
     messages = [user.format("Where is it?"), assistant.format("Where?"), user.format("The key.")]
     text = above + "\n\n".join(messages)
     starts = [text.count("\n", 0, at) + 1 for at in _positions(text, messages)]
-    found = conversation(text)
-    assert found
-    assert found.turns == [
+    assert conversation(text) == [
         Turn(line, role) for line, role in zip(starts, (USER, ASSISTANT, USER), strict=True)
     ]
 
@@ -66,7 +64,7 @@ LONG = "".join(f"This is sentence {number} of an article. \n" for number in rang
     ],
 )
 def test_other_texts_have_no_speakers(text: str) -> None:
-    assert conversation(text) is None
+    assert conversation(text) == []
 
 
 def test_a_chunk_has_the_role_of_all_whose_words_it_has() -> None:

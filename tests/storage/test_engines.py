@@ -307,12 +307,9 @@ def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metad
         )
         documents = store.storage.documents
         growing = documents.growing("log", "logs")
-        try:
-            growing.spool(prepared.chunks)
-            with store.storage.transaction():
-                return growing.write(prepared.row)
-        finally:
-            growing.close()
+        growing.compare(prepared.chunks)
+        with store.storage.transaction():
+            return growing.write(prepared.row)
 
     first, second = "# One\n\nthe gpu server\n", "# Two\n\nthe dog\n"
     assert write(first, {"topic": "machines"}) == 1
@@ -334,14 +331,11 @@ def test_a_document_that_grows_is_read_on_from_its_last_chunk_that_begins_a_line
         document = Document("log", text, {}, "/log", 0.0, len(text), b"x", "logs")
         prepared = prepare(document, chunk_size=60, overlap=0)
         growing = store.storage.documents.growing("log", "logs")
-        try:
-            place = growing.resumption()
-            first = place.number if place else 0
-            assert growing.spool(prepared.chunks[first:], first) == len(prepared.chunks)
-            with store.storage.transaction():
-                return place, growing.write(prepared.row)
-        finally:
-            growing.close()
+        place = growing.resumption()
+        first = place.number if place else 0
+        assert growing.compare(prepared.chunks[first:], first) == len(prepared.chunks)
+        with store.storage.transaction():
+            return place, growing.write(prepared.row)
 
     text = "# One\n\nthe gpu server\n\n# 2026-03-05\n\n" + "the dog sleeps, " * 12
     assert grow(text) == (None, 6)

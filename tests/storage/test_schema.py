@@ -388,8 +388,4 @@ def test_tables_that_an_interrupted_command_left_do_not_stop_the_next(db_path: s
         store.store("a", "gpu", {"tags": "x"})
         store.store("b", "gpu")
         store.storage.connection.execute("create temp table chosen (id integer primary key)")
-        store.storage.connection.execute("create temp table spool (left_behind)")
         assert [hit["doc_id"] for hit in store.search("gpu", filters=Filters(tags=["x"]))] == ["a"]
-        document = store.storage.documents.growing("c", None)
-        assert document.spool([]) == 0
-        document.close()

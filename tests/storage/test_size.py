@@ -167,10 +167,9 @@ def test_metadata_of_a_growing_document_is_found_as_it_is_now(db_path: str) -> N
             chunk_row("a", Chunk("gpu server", "", 0, "", 1, 1)),
             chunk_row("a", Chunk("more", "", 1, "", 2, 2)),
         ]
-        assert document.spool(chunks) == 2
+        assert document.compare(chunks) == 2
         with storage.transaction():
             assert document.write({**row, "metadata": '{"tag": "kitchen"}', "chunk_count": 2}) == 1
-        document.close()
         assert [hit["chunk_id"] for hit in store.search("kitchens", mode="keyword")] == ["a-0"]
         words = {word for _, _, word, _ in indexed_words(storage.connection)}  # type: ignore[attr-defined]
         assert "infra" not in words

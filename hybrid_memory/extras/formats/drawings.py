@@ -40,8 +40,6 @@ def without_drawing(text: str) -> str:
 class Drawing(Markdown):
     """The format of `.excalidraw.md`; implements `formats.Format`."""
 
-    has_portions = False
-
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
         return super().structure(without_drawing(text))

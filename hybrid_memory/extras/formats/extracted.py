@@ -108,7 +108,6 @@ class Extracted:
     collection = None
     grows = False
     is_text = False
-    has_portions = False
 
     def __init__(self, kind: str, package: str | None = None) -> None:
         self._kind = kind

@@ -210,8 +210,6 @@ def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
 class Logseq(Markdown):
     """Implements `formats.Format`."""
 
-    has_portions = False
-
     def __init__(self, name: str = "") -> None:
         self._name = name
 

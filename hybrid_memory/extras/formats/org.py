@@ -209,8 +209,6 @@ def structure(text: str) -> Structure:
 class Org(Markdown):
     """Implements `formats.Format`."""
 
-    has_portions = False
-
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
         return structure(text)

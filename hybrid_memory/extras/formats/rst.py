@@ -75,8 +75,6 @@ def structure(text: str) -> Structure:
 class ReStructuredText(Markdown):
     """Implements `formats.Format`."""
 
-    has_portions = False
-
     def structure(self, text: str) -> Structure:
         """As in `Markdown`."""
         return structure(text)

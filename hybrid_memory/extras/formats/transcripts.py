@@ -666,7 +666,6 @@ class Transcripts:
     collection = "sessions"
     grows = True
     is_text = True
-    has_portions = False
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool

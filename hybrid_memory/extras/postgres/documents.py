@@ -4,13 +4,9 @@ If a document grows at its end, such as a transcript, only the new part is writt
 """
 
 import json
-import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import tee
 from operator import itemgetter
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from ...documents.document import Prepared, Resumption, divide_at_change, embedded_text
@@ -81,13 +77,11 @@ FIRST_KEPT = """
 select min(c.id), d.metadata from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s group by d.metadata
 """
-BATCH = 500  # chunks of a growing document in memory
+BATCH = 500  # chunks of a growing document in a statement
 
 
 class GrowingDocument:
-    """Implements `interface.GrowingDocument`. New chunks are spooled into a temporary file, so that
-    the size of the document does not matter to memory.
-    """
+    """Implements `interface.GrowingDocument`."""
 
     def __init__(
         self,
@@ -109,14 +103,13 @@ class GrowingDocument:
         self._id: dict[str, Any] = {"space": space, "doc_id": text(doc_id)}
         # The number of chunks that stay as they are, and the chunks.id of the last of them
         self._kept, self._last = 0, 0
-        self._new = 0
-        self._spool = TemporaryFile()  # noqa: SIM115  # `close` closes it
+        self._new: list[tuple[dict[str, Any], Terms]] = []
 
     def resumption(self) -> Resumption | None:
         first_date = next(iter(self._conn.all(FIRST_DATE, self._id)), [""])
         return Resumption.after(self._conn.all(FROM_LAST, self._id | {"count": BATCH}), *first_date)
 
-    def spool(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
+    def compare(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
         if first:
             self._kept = first
             (self._last,) = self._conn.one(CHUNK_BEFORE, self._id | {"first": first})
@@ -125,25 +118,17 @@ class GrowingDocument:
         kept, last, changed = divide_at_change(chunks, rows, _cleaned)
         self._kept += kept
         self._last = last or self._last
-        new, written = tee(changed)
-        found = terms(self._id["doc_id"], self._collection, "{}", texts_in(written), None)
-        for chunk, of_chunk in zip(new, found, strict=True):
-            pickle.dump((dict(chunk), of_chunk), self._spool)
-            self._new += 1
-        return self._kept + self._new
+        new = list(map(dict, changed))
+        found = terms(self._id["doc_id"], self._collection, "{}", texts_in(new), None)
+        self._new = list(zip(new, found, strict=True))
+        return self._kept + len(self._new)
 
-    def _spooled(self, batch: int) -> Iterator[list[tuple[dict[str, Any], Terms]]]:
-        self._spool.seek(0)
-        for start in range(0, self._new, batch):
-            yield [pickle.load(self._spool) for _ in range(min(batch, self._new - start))]
-
-    def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
-        for some in self._spooled(batch):
-            chunks = [chunk for chunk, _ in some]
-            yield {
-                chunk["content_hash"]: embedded_text(*of_chunk)
-                for chunk, of_chunk in zip(chunks, texts_in(chunks), strict=True)
-            }
+    def texts(self) -> dict[bytes, str]:
+        chunks = [chunk for chunk, _ in self._new]
+        return {
+            chunk["content_hash"]: embedded_text(*of_chunk)
+            for chunk, of_chunk in zip(chunks, texts_in(chunks), strict=True)
+        }
 
     def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
         given = self._id | {"last": self._last}
@@ -162,7 +147,8 @@ class GrowingDocument:
         put_links(self._conn, self._id["space"], [(number, row, links)])
         if first is not None:
             self._postings.add_again([first])
-        for some in self._spooled(BATCH):
+        for start in range(0, len(self._new), BATCH):
+            some = self._new[start : start + BATCH]
             chunks = [chunk for chunk, _ in some]
             found = [of_chunk for _, of_chunk in some]
             if chunks[0]["chunk_id"] == f"{row['doc_id']}-0":
@@ -175,11 +161,7 @@ class GrowingDocument:
             self._documents.put_chunks(new, [number] * len(chunks), chunks, {})
             self._documents.index(new, found, chunks)
         self._embeddings.restore()
-        return self._new
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._spool.close()
+        return len(self._new)
 
 
 PUT_DOCUMENTS = """

@@ -6,8 +6,7 @@ transaction.
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from itertools import islice, tee
+from contextlib import closing
 from operator import itemgetter
 from typing import Any
 
@@ -169,8 +168,6 @@ CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 HASHES_OF = "select id, content_hash from chunks where doc_id = ?"
 TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
 
-BATCH = 512  # spooled chunks in memory at a time
-
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
 TEXTS_CUT_OTHERWISE = """
 select doc_id from documents where source_path is null and chunking <> ? order by doc_id
@@ -216,17 +213,6 @@ select min(c.id), d.metadata
 from   chunks c join documents d using (doc_id)
 where  c.doc_id = ? and c.id <= ?
 """
-SPOOLED_COLUMNS = (
-    "doc_id", "chunk_id", "heading", "heading_path", "content", "items", "start_line", "end_line",
-    "content_hash", "date", "role",
-)  # fmt: skip
-TERMS = ("in_headings", "in_text", "in_context")
-CREATE_SPOOL = f"create temp table spool ({', '.join(SPOOLED_COLUMNS + TERMS)})"
-DROP_SPOOL = "drop table if exists temp.spool"
-SPOOL = f"insert into temp.spool values ({', '.join('?' * len(SPOOLED_COLUMNS + TERMS))})"
-AS_SPOOLED = itemgetter(*SPOOLED_COLUMNS)
-SPOOLED = "select content_hash, heading_path, content, items from temp.spool order by rowid"
-SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
 
 class Documents:
@@ -336,12 +322,7 @@ class Documents:
 
 
 class GrowingDocument:
-    """Implements `interface.GrowingDocument`.
-
-    New chunks are spooled with their terms into a temporary table outside of any transaction, so
-    that memory does not depend on the size of the document, and the write lock is held only to copy
-    them.
-    """
+    """Implements `interface.GrowingDocument`."""
 
     def __init__(
         self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str, collection: str | None
@@ -352,43 +333,32 @@ class GrowingDocument:
         self._collection = collection
         self._kept = 0  # chunks that stay as they are
         self._last = 0  # the chunks.id of the last of them
-        self._new = 0
-        self._conn.execute(DROP_SPOOL)  # an interrupted ingest may have left one
-        self._conn.execute(CREATE_SPOOL)
+        self._new: list[tuple[Mapping[str, Any], Terms]] = []
 
     def resumption(self) -> Resumption | None:
         first_date = self._conn.execute(FIRST_DATE, (self._doc_id,)).fetchone() or [""]
         return Resumption.after(self._conn.execute(FROM_LAST, (self._doc_id,)), *first_date)
 
-    def spool(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
+    def compare(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
         if first:
             self._kept = first
             (self._last,) = self._conn.execute(CHUNK_BEFORE, (self._doc_id, first)).fetchone()
-        self._conn.execute("savepoint spool")  # only the temporary database is written
-        try:
-            with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
-                kept, last, changed = divide_at_change(chunks, stored)
-            self._kept += kept
-            self._last = last or self._last
-            new, written = tee(changed)
-            found = terms(self._doc_id, self._collection, "{}", map(WRITTEN, written), None)
-            while batch := list(islice(zip(new, found, strict=True), BATCH)):
-                self._conn.executemany(
-                    SPOOL, (AS_SPOOLED(chunk) + of_chunk for chunk, of_chunk in batch)
-                )
-                self._new += len(batch)
-        finally:
-            if self._conn.in_transaction:  # a full disk ends it
-                self._conn.execute("release spool")
-        return self._kept + self._new
+        with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
+            kept, last, changed = divide_at_change(chunks, stored)
+        self._kept += kept
+        self._last = last or self._last
+        rows = list(changed)
+        found = terms(self._doc_id, self._collection, "{}", map(WRITTEN, rows), None)
+        self._new = list(zip(rows, found, strict=True))
+        return self._kept + len(self._new)
 
-    def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
-        rows = self._conn.execute(SPOOLED)
-        while spooled := rows.fetchmany(batch):
-            yield {
-                content_hash: embedded_text(path, content, items)
-                for content_hash, path, content, items in spooled
-            }
+    def texts(self) -> dict[bytes, str]:
+        return {
+            chunk["content_hash"]: embedded_text(
+                chunk["heading_path"], chunk["content"], chunk["items"]
+            )
+            for chunk, _ in self._new
+        }
 
     def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
         kept = self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone()
@@ -410,28 +380,15 @@ class GrowingDocument:
         remove_links(self._conn, [self._doc_id])
         put_links(self._conn, row, links)
         index.add_again(chunk_terms(self._conn, again))
-        self._put_spooled(row)
-        self._embeddings.restore()
-        return self._new
-
-    def _put_spooled(self, row: Mapping[str, Any]) -> None:
-        spooled = self._spooled()
-        if not self._last and (first := next(spooled, None)):
+        new = self._new
+        if new and not self._last:
             names = titles_and_aliases(self._conn, self._doc_id)
-            written = [WRITTEN(first[0])]
-            found = terms(self._doc_id, self._collection, row["metadata"], written, names)
-            _put_chunks(self._conn, self._doc_id, [(first[0], next(found))])
-        while batch := list(islice(spooled, BATCH)):
-            _put_chunks(self._conn, self._doc_id, batch)
-
-    def _spooled(self) -> Iterator[tuple[Mapping[str, Any], Terms]]:
-        for *chunk, in_headings, in_text, in_context in self._conn.execute(SPOOLED_ROWS):
-            yield dict(zip(SPOOLED_COLUMNS, chunk, strict=True)), (in_headings, in_text, in_context)
-
-    def close(self) -> None:
-        # An interrupted statement may still be reading the table.
-        with suppress(sqlite3.OperationalError):
-            self._conn.execute(DROP_SPOOL)
+            written = [WRITTEN(new[0][0])]
+            [found] = terms(self._doc_id, self._collection, row["metadata"], written, names)
+            new = [(new[0][0], found), *new[1:]]
+        _put_chunks(self._conn, self._doc_id, new)
+        self._embeddings.restore()
+        return len(new)
 
 
 def _embedded(
