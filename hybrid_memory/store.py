@@ -74,8 +74,7 @@ class HybridStore:
     problems that did not stop the work, and how operators in queries were read, one line each.
     `on_wait` is called with a line if another process blocks writing for more than a second.
 
-    With `read_only`, nothing is written, and a database of an older version is refused, because it
-    would be upgraded.
+    With `read_only`, nothing is written.
 
     Raises ConfigError for an invalid config, StoreError for a database that cannot be opened.
     """

@@ -18,6 +18,7 @@ NONE: Mapping[int, float] = MappingProxyType({})  # scores of no chunk
 Score = TypeVar("Score", float, tuple[int, int])
 Order = Callable[[Collection[int]], Iterable[int]]  # sorts ids by their documents
 
+UPGRADED = "this memory was upgraded by a newer version; start this process again"
 MISCOUNT = "{!r} has more or fewer chunks than it should have"  # a line about a document
 LAST_LINE = 2**31 - 1  # more lines than a document has
 TIES = 60  # extra rows to read, because some may score the same as the last one wanted

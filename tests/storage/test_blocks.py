@@ -11,7 +11,7 @@ from hybrid_memory.storage.encoding import decode_embedding
 from hybrid_memory.storage.sqlite import bitplanes, catalog, connection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite.catalog import check_vectors as check
-from hybrid_memory.storage.sqlite.vectors import drop, put, rebuild, refine
+from hybrid_memory.storage.sqlite.vectors import drop, put, rebuild
 
 DIMS = 12
 ADD_CHUNK = """
@@ -463,50 +463,8 @@ def test_rebuild_keeps_slots_and_makes_blocks_for_them(
 # Blocks of an older version, without fine bits
 
 
-def make_older(conn: sqlite3.Connection) -> None:
-    """Leave only the planes of signs in each block."""
-    conn.execute(f"update vector_blocks set planes = substr(planes, 1, {DIMS} * length(live))")
-
-
 def planes(conn: sqlite3.Connection) -> list[bytes]:
     return [planes for (planes,) in conn.execute("select planes from vector_blocks order by block")]
-
-
-def test_a_block_without_fine_bits_is_sound_and_its_codes_are_checked(
-    conn: sqlite3.Connection,
-) -> None:
-    add(conn, range(1, 21))
-    make_older(conn)
-    assert check(conn) == []
-    conn.execute("update vector_blocks set planes = zeroblob(length(planes))")
-    assert any("a code that does not match" in problem for problem in check(conn))
-
-
-def test_searches_find_the_same_before_and_after_blocks_get_fine_bits(
-    conn: sqlite3.Connection, small_blocks: None
-) -> None:
-    add(conn, range(1, 201))
-    expected = planes(conn)
-    make_older(conn)
-    search = blocks.VectorIndex(conn)
-    steps = 0
-    is_refined = True
-    while is_refined:
-        for query in vectors(10, seed=5):
-            assert search.nearest(query) == search.nearest(query, exact=True)
-        is_refined = refine(conn)
-        steps += is_refined
-        assert check(conn) == []
-    assert steps == len(expected) == 7
-    assert planes(conn) == expected
-
-
-def test_an_older_block_gets_fine_bits_when_it_is_written(conn: sqlite3.Connection) -> None:
-    add(conn, range(1, 2001))
-    make_older(conn)
-    put(conn, [(3, vectors(1)[0], False)])
-    assert check(conn) == []
-    assert not refine(conn)
 
 
 def test_rebuild_of_an_empty_store(conn: sqlite3.Connection) -> None:

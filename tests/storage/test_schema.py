@@ -13,7 +13,6 @@ from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite import connection, schema
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
-from tests.talks import write_transcript
 
 
 def test_missing_database_is_named_and_not_made(db_path: str) -> None:
@@ -209,18 +208,6 @@ def test_database_is_in_wal_mode(db_path: str) -> None:
     conn.close()
 
 
-@pytest.fixture
-def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second version of the tables, which adds a table of notes, one for each document."""
-    monkeypatch.setattr(schema, "STEPS", {})
-    monkeypatch.setattr(schema, "VERSION", 2)
-
-    @schema.step(1)
-    def add_notes(conn: sqlite3.Connection) -> None:
-        conn.execute("create table notes (note text)")
-        conn.execute("insert into notes select doc_id from documents")
-
-
 def test_a_copy_that_is_opened_to_be_read_stays_as_it_is(db_path: str, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     with HybridStore(db_path, {"provider": "none"}) as store:
@@ -234,118 +221,28 @@ def test_a_copy_that_is_opened_to_be_read_stays_as_it_is(db_path: str, tmp_path:
         assert store.storage.connection.execute("pragma journal_mode").fetchone() == ("wal",)  # type: ignore[attr-defined]
 
 
-def test_a_database_of_the_version_before_is_brought_up_to_date_once(
-    db_path: str, next_version: None
-) -> None:
-    with pytest.MonkeyPatch.context() as before:
-        before.setattr(schema, "VERSION", 1)
-        with HybridStore(db_path, {"provider": "none"}) as store:
-            store.store("a", "gpu")
-    with pytest.raises(StoreError, match="is from an older version; the next command upgrades it"):
-        connection.connect(db_path, read_only=True)
-    for _ in range(2):
-        with HybridStore(db_path, {"provider": "none"}, create=False) as store:
-            now: sqlite3.Connection = store.storage.connection  # type: ignore[attr-defined]
-            assert now.execute(
-                "select note, user_version from notes, pragma_user_version"
-            ).fetchall() == [("a", 2)]
-            assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
-
-
-def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None) -> None:
-    with pytest.MonkeyPatch.context() as before:
-        before.setattr(schema, "VERSION", 1)
-        HybridStore(db_path, {"provider": "none"}).close()
-    add_notes = schema.STEPS[1]
-
-    @schema.step(1)
-    def fail(conn: sqlite3.Connection) -> None:
-        add_notes(conn)
-        raise RuntimeError("no more room")
-
-    with pytest.raises(RuntimeError):
-        connection.connect(db_path)
+def test_a_database_of_an_earlier_development_version_is_refused(db_path: str) -> None:
+    HybridStore(db_path, {"provider": "none"}).close()
     conn = sqlite3.connect(db_path)
-    assert conn.execute("select user_version from pragma_user_version").fetchone() == (1,)
-    assert conn.execute("select count(*) from sqlite_schema where name = 'notes'").fetchone() == (
-        0,
-    )
+    conn.execute(f"pragma user_version = {schema.VERSION - 1}")
     conn.close()
+    before = Path(db_path).read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="made by a development version"):
+            connection.connect(db_path, read_only=read_only)
+    assert Path(db_path).read_bytes() == before
 
 
-# Version -> what makes its tables of those of the next version
-TO_OLDER = {
-    5: "drop table terms",
-    4: "update vector_blocks set planes = substr(planes, 1, length(center) / 4 * length(live))",
-    3: "alter table chunks drop column items",
-    2: "drop index chunks_by_role; alter table chunks drop column role",
-    1: "alter table folders drop column workspace",
-}
-
-
-def make_older(path: str, version: int) -> None:
-    """Turn a database of this version into one of an older version, with its rows."""
-    conn = sqlite3.connect(path)
-    for number in range(schema.VERSION - 1, version - 1, -1):
-        conn.executescript(TO_OLDER[number])
-    conn.execute(f"pragma user_version = {version}")
-    conn.close()
-
-
-def test_a_database_of_the_fourth_version_gets_fine_bits_after_the_next_command_that_writes(
-    db_path: str,
-) -> None:
-    def planes() -> list[tuple[bytes]]:
-        with closing(sqlite3.connect(db_path)) as conn:
-            return conn.execute("select planes from vector_blocks").fetchall()
-
-    settings = {"provider": "builtin"}
-    with HybridStore(db_path, settings) as store:
-        store.store("a", "The heron eats fish.")
-        store.store("b", "The gull stole the bread.")
-    expected = planes()
-    make_older(db_path, 4)
-    with HybridStore(db_path, settings) as store:
-        assert store.search("heron", mode="vector")[0]["doc_id"] == "a"
-        assert store.storage.checks.vectors(thorough=True) == []
-    assert [len(data) for (data,) in planes()] == [256]
-    with HybridStore(db_path, settings) as store:
-        store.delete("c")
-    assert planes() == expected
-
-
-def test_a_database_of_the_second_version_gets_the_roles_of_its_transcripts(
-    db_path: str, tmp_path: Path
-) -> None:
-    write_transcript(tmp_path / "talk.jsonl")
-    (tmp_path / "play.md").write_text("Assistant: enters from the left.")
-    files = [str(tmp_path / "talk.jsonl"), str(tmp_path / "play.md")]
+def test_a_process_does_not_write_to_tables_that_a_newer_version_upgraded(db_path: str) -> None:
     with HybridStore(db_path, {"provider": "none"}) as store:
-        Ingest(store).run(files)
-    conn = sqlite3.connect(db_path)
-    before = conn.execute("select chunk_id, role from chunks order by id").fetchall()
-    assert {role for _, role in before} == {"user", "assistant", "both", None}
-    conn.close()
-    make_older(db_path, 2)
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        now: sqlite3.Connection = store.storage.connection  # type: ignore[attr-defined]
-        assert now.execute("select chunk_id, role from chunks order by id").fetchall() == before
-
-
-def test_a_database_of_the_first_version_gets_workspaces(db_path: str, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("gpu")
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        Ingest(store).run([str(tmp_path / "a.md")])
-    make_older(db_path, 1)
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        [source] = store.storage.sources.all()
-        assert (source.path, source.workspace) == (str(tmp_path / "a.md"), None)
-        Ingest(store, workspace="/w").run([str(tmp_path)])
-        assert "/w" in [source.workspace for source in store.storage.sources.all()]
-
-
-def test_every_version_but_the_newest_has_a_step() -> None:
-    assert set(schema.STEPS) == set(range(1, schema.VERSION))
+        store.store("a", "gpu")
+        with closing(sqlite3.connect(db_path)) as newer:
+            newer.execute(f"pragma user_version = {schema.VERSION + 1}")
+        with pytest.raises(StoreError, match="upgraded by a newer version; start this process"):
+            store.store("b", "gpu")
+        with pytest.raises(StoreError, match="start this process again"):
+            store.delete("a")
+        assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
 
 
 def test_a_database_of_a_development_version_is_refused_and_its_texts_are_carried_over(

@@ -173,6 +173,7 @@ class PostgresStorage:
             self.connection.write_transaction(self._space, self._on_wait),
         ):
             try:
+                schema.check_version(self.connection)
                 yield
                 self._postings.flush()
                 self.connection.execute(CHANGED, {"space": self._space})

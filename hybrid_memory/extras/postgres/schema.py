@@ -1,86 +1,19 @@
-"""All tables and indexes in PostgreSQL, and their policies for roles; created and upgraded under an
-advisory lock.
+"""All tables and indexes in PostgreSQL, and their policies for roles; created under an advisory
+lock.
 
 All memories of a database are in the same tables, in the schema `hybrid_memory`. A row belongs to a
 space. The owner of the tables sees every space; any other role sees the spaces that `space_roles`
 lists for it, or for a role that it is a member of.
 """
 
-from collections.abc import Callable
-
 from psycopg import errors
 
 from ...errors import MissingStoreError, StoreError, WayOut
-from ...text.equality import spelled
-from .connection import LOCK, Connection, bigints, texts
+from ...storage.rows import UPGRADED
+from .connection import LOCK, Connection
 
 VERSION = 6
 
-
-def add_workspaces(conn: Connection) -> None:
-    conn.execute("alter table folders add column workspace bytea")
-
-
-# As extras/formats/transcripts.py writes them: each message begins with its speaker
-ROLES_OF_TRANSCRIPTS = """
-update chunks c
-set    role = case
-           when c.content like 'User: %%' and strpos(c.content, E'\\n\\nAssistant: ') > 0 then 'both'
-           when c.content like 'User: %%' then 'user'
-           when strpos(c.content, E'\\n\\nUser: ') > 0 then 'both'
-           else 'assistant'
-       end
-from   documents d
-where  d.space = c.space and d.number = c.document and d.doc_id like '%%.jsonl'
-  and  (c.content like 'User: %%' or c.content like 'Assistant: %%')
-"""
-
-
-def add_roles(conn: Connection) -> None:
-    """Transcripts may be gone from their folder, so the roles come from the stored text. Other files
-    are read again.
-    """
-    conn.execute('alter table chunks add column role text collate "C"')
-    conn.execute(ROLES_OF_TRANSCRIPTS)
-
-
-def add_items(conn: Connection) -> None:
-    """Files are read again, because their chunks were cut by an older version."""
-    conn.execute("alter table chunks add column items text not null default ''")
-
-
-def remove_shares_of_blocks(conn: Connection) -> None:
-    conn.execute("alter table postings drop column share, drop column average")
-
-
-IDS_OF_OTHER_SCRIPTS = """
-select number, doc_id from documents where length(doc_id) <> octet_length(doc_id)
-"""
-SPELL = """
-update documents d set spelled_id = new.spelled
-from   unnest(%(numbers)s::bigint[], %(spelled)s::text[]) new (number, spelled)
-where  d.number = new.number
-"""
-
-
-def add_spelled_ids(conn: Connection) -> None:
-    conn.execute('alter table documents add column spelled_id text collate "C"')
-    conn.execute('update documents set spelled_id = lower(doc_id collate "C")')
-    others = dict(conn.all(IDS_OF_OTHER_SCRIPTS))
-    given = {"numbers": bigints(others), "spelled": texts(map(spelled, others.values()))}
-    conn.execute(SPELL, given)
-    conn.execute("alter table documents alter column spelled_id set not null")
-    conn.execute(BY_SPELLED_ID)
-
-
-# Version -> the step that upgrades its tables to the next version
-STEPS: dict[int, Callable[[Connection], None]] = {
-    1: add_workspaces,
-    2: add_roles,
-    3: add_items,
-    4: remove_shares_of_blocks,
-    5: add_spelled_ids,
-}
 
 START_OF_ID = 500  # characters: a value in an index has at most 2,700 bytes
 BY_SPELLED_ID = f"""
@@ -336,10 +269,10 @@ AS_ADMINISTRATOR = (
 
 
 def prepare(conn: Connection, *, create: bool) -> None:
-    """Create the tables if they are missing and `create` is set, and upgrade older ones.
+    """Create the tables if they are missing and `create` is set.
 
     Raises StoreError for a server or a pgvector that is too old, for tables that are missing or
-    from a newer version, and for a role that may not create them; the message has the SQL for an
+    of another version, and for a role that may not create them; the message has the SQL for an
     administrator.
     """
     server, vector, exists, is_of_development, role, database = conn.one(STATE)
@@ -352,7 +285,7 @@ def prepare(conn: Connection, *, create: bool) -> None:
             f"{conn.name} has pgvector {vector}; install 0.8 or later, "
             "and run `alter extension vector update`"
         )
-    if is_of_development:
+    if is_of_development or (exists and conn.one(WRITTEN_BY)[0] < VERSION):
         raise StoreError(
             f"the tables in {conn.name} are from a development version and no longer supported; "
             "run `drop schema hybrid_memory cascade`, and ingest again"
@@ -370,32 +303,12 @@ def prepare(conn: Connection, *, create: bool) -> None:
             f"{conn.name} was written by a newer hybrid-memory (schema {version}, "
             f"this one supports {VERSION}); upgrade this one"
         )
-    if version < VERSION:
-        conn.to_primary()
-        _upgrade(conn)
 
 
-def _upgrade(conn: Connection) -> None:
-    """Upgrade older tables while no other process writes."""
-    try:
-        with conn.plain_transaction():
-            conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
-            conn.execute(IN_SCHEMA)
-            conn.execute(
-                "select pg_advisory_xact_lock(%(lock)s, id) from spaces order by id", {"lock": LOCK}
-            )
-            for version in range(
-                conn.one(WRITTEN_BY)[0], VERSION
-            ):  # none if another process was first
-                STEPS[version](conn)
-            conn.execute("update version set number = %(version)s", {"version": VERSION})
-    except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
-        if conn.is_kept_from_writing(error):
-            raise
-        raise StoreError(
-            f"the tables in {conn.name} are from an older version; "
-            "run `hybrid-memory stats` once as the role that owns them, to upgrade them"
-        ) from error
+def check_version(conn: Connection) -> None:
+    """Raise StoreError if a newer version has upgraded the tables since they were opened."""
+    if conn.one(WRITTEN_BY)[0] > VERSION:
+        raise StoreError(UPGRADED)
 
 
 def _create(conn: Connection, role: str, database: str) -> None:

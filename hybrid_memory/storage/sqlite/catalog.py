@@ -423,8 +423,7 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
     common = read_center(conn)
     dims = len(common) // FLOAT_BYTES
     for block, live, own, size in conn.execute(BLOCKS):
-        sizes = (dims * len(live), bitplanes.plane_count(dims) * len(live))
-        if own != common or size not in sizes:
+        if own != common or size != bitplanes.plane_count(dims) * len(live):
             problems.append(f"block {block} has the wrong center or size")
             continue
         in_use = bitplanes.mask(

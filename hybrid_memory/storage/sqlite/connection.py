@@ -7,10 +7,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
 
 from ... import messages
 from ...errors import MissingStoreError, StoreError, WayOut
+from ..rows import UPGRADED
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
@@ -63,8 +63,6 @@ from   pragma_user_version, pragma_application_id
 # Rows of text and embedding have 1.5 to 5 KB, which would leave up to half of a small page unused.
 # With incremental vacuum, freed pages can be released.
 LAYOUT = ("page_size = 16384", "auto_vacuum = incremental")
-LARGE = 50_000_000  # bytes; the upgrade of a larger file takes a while and is announced
-
 OnWait = Callable[[str], None]  # called with a line about what a writer waits for
 
 
@@ -76,8 +74,7 @@ def connect(
 
     Any thread may use the connection, one at a time. Opening an up-to-date database never waits,
     and writes nothing unless it is a copy that is not in WAL mode. Raises StoreError for a file
-    that is missing, damaged, from another program or from a newer version, and with `read_only`
-    also from an older one; the file stays as it is.
+    that is missing, damaged, from another program or of another version; the file stays as it is.
     """
     if path != ":memory:":
         if create:
@@ -92,10 +89,8 @@ def connect(
     try:
         if read_only:
             conn.execute("pragma query_only = on")
-        if _version(conn, path) < schema.VERSION:
-            if read_only:
-                _refuse_older(path)
-            _upgrade(conn, path, create, on_wait)
+        if not _version(conn, path):
+            _create(conn, path, create and not read_only, on_wait)
         elif not read_only and conn.execute("pragma journal_mode").fetchone()[0] == "delete":
             # A copy made by `vacuum into`.
             with suppress(sqlite3.OperationalError):
@@ -106,10 +101,6 @@ def connect(
             raise failure(error, path, "cannot open") or error from error
         raise
     return conn
-
-
-def _refuse_older(path: str) -> NoReturn:
-    raise StoreError(f"{path} is from an older version; the next command upgrades it")
 
 
 def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:
@@ -201,21 +192,21 @@ def _size(path: str) -> int:
 def _version(conn: sqlite3.Connection, path: str) -> int:
     """The schema version; 0 for an empty file.
 
-    Raises StoreError for a newer version, for one from before the first, and for another program's
-    file.
+    Raises StoreError for another version, and for another program's file.
     """
     version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
-    if application == schema.DEVELOPMENT_ID:
-        raise StoreError(
-            f"{path} was made by a development version, which is no longer supported: "
-            f"give it another name, and {NEW_MEMORY}"
-        )
-    if application != schema.APPLICATION_ID and (version or is_used):
+    is_own = application in (schema.APPLICATION_ID, schema.DEVELOPMENT_ID)
+    if not is_own and (version or is_used):
         raise StoreError(
             f"{path} is a SQLite database of another program; name another file with --db"
         )
     if version < 0 or (is_used and not version):
         raise StoreError(f"{path} is damaged: it has schema version {version}{DAMAGED}")
+    if application == schema.DEVELOPMENT_ID or 0 < version < schema.VERSION:
+        raise StoreError(
+            f"{path} was made by a development version, which is no longer supported: "
+            f"give it another name, and {NEW_MEMORY}"
+        )
     if version > schema.VERSION:
         raise StoreError(
             f"{path} was written by a newer hybrid-memory (schema {version}, this one supports "
@@ -224,33 +215,34 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
     return int(version)
 
 
-def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait) -> None:
-    if not create and _version(conn, path) == 0:
+def _create(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait) -> None:
+    """Create the tables in an empty file."""
+    if not create:
         way_out = WayOut("ingest", "ingest --path DIR", "fills it")
         raise MissingStoreError(f"the database {path} is empty", way_out)
     if 0 < _size(path) < SMALLEST:  # SQLite opens such a file as an empty database
         raise StoreError(
             f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}"
         )
-    if _size(path) > LARGE:
-        on_wait(f"upgrading {path} to the tables of this version")
-    if not _version(conn, path):
-        for layout in LAYOUT:
-            conn.execute(f"pragma {layout}")
+    for layout in LAYOUT:
+        conn.execute(f"pragma {layout}")
     _switch_to_wal(conn)
     write(conn, "begin immediate", path, on_wait)
     try:
-        version = _version(conn, path)  # another process may have been first
-        if version == 0:
+        if not _version(conn, path):  # else another process was first
             schema.create_tables(conn)
-        else:
-            schema.upgrade(conn, version)
-        conn.execute(f"pragma user_version = {schema.VERSION}")
+            conn.execute(f"pragma user_version = {schema.VERSION}")
         conn.execute("commit")
     except BaseException:
         if conn.in_transaction:
             conn.execute("rollback")
         raise
+
+
+def check_version(conn: sqlite3.Connection) -> None:
+    """Raise StoreError if a newer version has upgraded the tables since they were opened."""
+    if conn.execute("pragma user_version").fetchone()[0] > schema.VERSION:
+        raise StoreError(UPGRADED)
 
 
 def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = messages.warning) -> None:

@@ -56,8 +56,6 @@ MUCH_FREE = 0.01  # share of the pages
 MUCH_GROWN = 1.5  # times the earlier number of chunks
 # Parts of the keyword index from which one process erases removed words, in about a second
 ERASURES = 20
-# Blocks of an older version that one process brings up to date, in about three seconds
-REFINED = 8
 
 
 class SQLiteStorage:
@@ -152,6 +150,7 @@ class SQLiteStorage:
         with self.guarded("cannot write"):
             connection.write(self.connection, "begin immediate", self.path, self._on_wait)
             try:
+                connection.check_version(self.connection)
                 if self._last_before is None:
                     (self._last_before,) = self.connection.execute(LAST).fetchone()
                 yield
@@ -246,18 +245,14 @@ class SQLiteStorage:
 
     def _tidy(self, last_before: int) -> None:
         """Merge the keyword index if it has grown much, which makes it smaller and faster, and list
-        its words; erase removed words; add fine bits to blocks of an older version; and release free
-        pages.
+        its words; erase removed words; and release free pages.
         """
-        from .vectors import refine
-
         index = FTSIndex(self.connection)
         if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
             index.optimize()
         with self.transaction():
             index.list_words()
         self._repeat(index.erase, ERASURES)
-        self._repeat(lambda: refine(self.connection), REFINED)
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
             # Each step frees one page, and `execute` runs only one step.

@@ -4,7 +4,6 @@ the next.
 
 import os
 import sqlite3
-from collections.abc import Callable
 
 from ...errors import StoreError
 from ..bm25 import TOKENIZER
@@ -192,76 +191,6 @@ create table terms (                  -- empty, or the words in chunks_fts, see 
 """
 WITHOUT_TEXTS = "content = 'indexed_chunks', content_rowid = 'id', "
 HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts_content')"
-
-
-Step = Callable[[sqlite3.Connection], None]
-# Version -> the step that upgrades its tables to the next version
-STEPS: dict[int, Step] = {}
-
-
-def step(version: int) -> Callable[[Step], Step]:
-    """Register a function that upgrades tables of `version` to the next one, inside a
-    transaction.
-    """
-
-    def register(function: Step) -> Step:
-        STEPS[version] = function
-        return function
-
-    return register
-
-
-@step(1)
-def add_workspaces(conn: sqlite3.Connection) -> None:
-    conn.execute("alter table folders add column workspace text")
-
-
-# As extras/formats/transcripts.py writes them: each message begins with its speaker
-ROLES_OF_TRANSCRIPTS = """
-update chunks
-set    role = case
-           when content like 'User: %' and instr(content, char(10) || char(10) || 'Assistant: ') then 'both'
-           when content like 'User: %' then 'user'
-           when instr(content, char(10) || char(10) || 'User: ') then 'both'
-           else 'assistant'
-       end
-where  doc_id like '%.jsonl' and (content like 'User: %' or content like 'Assistant: %')
-"""
-
-
-@step(2)
-def add_roles(conn: sqlite3.Connection) -> None:
-    """Transcripts may be gone from their folder, so the roles come from the stored text. Other files
-    are read again.
-    """
-    conn.execute("alter table chunks add column role text")
-    conn.execute("create index chunks_by_role on chunks (role, doc_id) where role is not null")
-    conn.execute(ROLES_OF_TRANSCRIPTS)
-
-
-@step(3)
-def add_items(conn: sqlite3.Connection) -> None:
-    """Files are read again, because their chunks were cut by an older version."""
-    conn.execute("alter table chunks add column items text not null default ''")
-
-
-@step(4)
-def allow_fine_bits(conn: sqlite3.Connection) -> None:
-    """Nothing to do yet: blocks of the versions before have no fine bits, and get them later, see
-    `vectors.refine`. Older versions cannot write blocks that have them.
-    """
-
-
-@step(5)
-def add_terms(conn: sqlite3.Connection) -> None:
-    """The next command that writes fills the table."""
-    run(conn, TERMS)
-
-
-def upgrade(conn: sqlite3.Connection, version: int) -> None:
-    """Upgrade tables of an older version to the current one, inside a transaction."""
-    for older in range(version, VERSION):
-        STEPS[older](conn)
 
 
 def create_tables(conn: sqlite3.Connection) -> None:

@@ -47,9 +47,6 @@ SPARSE = PLACES // 4
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
-WITHOUT_FINE_BITS = (
-    "select block from vector_blocks where length(planes) < ? * length(live) limit 1"
-)
 CENTER = "select center from vector_blocks limit 1"
 SET_LIVE = "update vector_blocks set live = ? where block = ?"
 SET_BLOCK = """
@@ -211,20 +208,6 @@ def rebuild(conn: sqlite3.Connection) -> None:
             _place(conn, slotless, center)
 
 
-def refine(conn: sqlite3.Connection) -> bool:
-    """Add the fine bits to a block of an older version, in which all planes are of signs. Returns
-    False if there is no such block.
-
-    Takes half a second of the processor. Until the last block has its fine bits, searches use only
-    the signs.
-    """
-    center = read_center(conn)
-    row = conn.execute(WITHOUT_FINE_BITS, (_plane_count(center),)).fetchone()
-    if row:
-        _write(conn, row[0], {}, center)
-    return row is not None
-
-
 def read_center(conn: sqlite3.Connection) -> bytes:
     """The center, encoded like an embedding. It is the same for all blocks, and empty if there are
     no blocks.
@@ -263,12 +246,9 @@ def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: byte
 
 def _write(conn: sqlite3.Connection, block: int, codes: Mapping[int, bytes], center: bytes) -> None:
     """Write codes at these places. The width of the planes is a power of two with room for the last
-    place. A block without fine bits gets them.
+    place.
     """
     live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
-    if len(planes) != _plane_count(center) * len(live):
-        codes = _codes(conn, block, center)
-        planes = b""
     width = max(len(live), 1 << (max(codes) // 8).bit_length())
     live = (int.from_bytes(live, "little") | bitplanes.mask(codes)).to_bytes(width, "little")
     conn.execute(SET_BLOCK, (block, live, center, bitplanes.insert(planes, codes, width)))
@@ -500,8 +480,6 @@ class VectorIndex:
             return
         allowed = None if slots is None else by_block(slots)
         count = bitplanes.plane_count(len(query))
-        if self._conn.execute(WITHOUT_FINE_BITS, (count,)).fetchone():
-            count = len(query)
         weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)), count)
         blocks = []
         places = []

@@ -26,7 +26,6 @@ from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.postgres_server import PostgresServer
 from tests.extras.serving import served
-from tests.talks import write_transcript
 
 pytestmark = pytest.mark.large
 
@@ -143,66 +142,26 @@ def test_an_older_server_is_refused(
         HybridStore(postgres_path)
 
 
+def test_a_process_does_not_write_to_tables_that_a_newer_version_upgraded(
+    postgres_path: str,
+) -> None:
+    with HybridStore(postgres_path, {"provider": "none"}) as store:
+        sql(postgres_path, f"update hybrid_memory.version set number = {VERSION + 1}")
+        with pytest.raises(StoreError, match="start this process again"):
+            store.store("b", "gpu")
+
+
+def test_a_schema_of_an_earlier_development_version_is_refused(postgres_path: str) -> None:
+    HybridStore(postgres_path, {"provider": "none"}).close()
+    sql(postgres_path, f"update hybrid_memory.version set number = {VERSION - 1}")
+    with pytest.raises(StoreError, match="from a development version"):
+        HybridStore(postgres_path)
+
+
 def test_a_newer_schema_is_refused(postgres_path: str) -> None:
     sql(postgres_path, f"update hybrid_memory.version set number = {VERSION + 1}")
     with pytest.raises(StoreError, match="written by a newer hybrid-memory"):
         HybridStore(postgres_path)
-
-
-# Undo the steps to versions 5 and 6
-WITH_SHARES = (
-    "alter table hybrid_memory.postings "
-    "add share real not null default 1, add average real not null default 1"
-)
-WITHOUT_SPELLED_IDS = "alter table hybrid_memory.documents drop column spelled_id"
-
-
-def test_a_schema_of_the_first_version_gets_workspaces(postgres_path: str, tmp_path: Path) -> None:
-    with HybridStore(postgres_path, {"provider": "none"}) as store:
-        store.store("old", "an old kettle")
-    sql(postgres_path, WITH_SHARES)
-    sql(postgres_path, WITHOUT_SPELLED_IDS)
-    sql(postgres_path, "alter table hybrid_memory.chunks drop column role, drop column items")
-    sql(postgres_path, "alter table hybrid_memory.folders drop column workspace")
-    sql(postgres_path, "update hybrid_memory.version set number = 1")
-    with HybridStore(postgres_path, {"provider": "none"}) as store:
-        Ingest(store, workspace="/w").run([str(tmp_path)])
-        assert [source.workspace for source in store.storage.sources.all()] == ["/w"]
-        store.store("new", "a new kettle")
-        assert {hit["doc_id"] for hit in store.search("kettle", mode="keyword")} == {"old", "new"}
-        assert all(finding.ok for finding in examine(store, thorough=True))
-
-
-def test_a_schema_of_the_second_version_gets_the_roles_of_its_transcripts(
-    postgres_path: str, tmp_path: Path
-) -> None:
-    write_transcript(tmp_path / "talk.jsonl")
-    roles = "select chunk_id, role from hybrid_memory.chunks order by id"
-    with HybridStore(postgres_path, {"provider": "none"}) as store:
-        Ingest(store).run([str(tmp_path / "talk.jsonl")])
-    before = sql(postgres_path, roles)
-    assert {role for _, role in before} == {"user", "assistant", "both"}
-    sql(postgres_path, WITH_SHARES)
-    sql(postgres_path, WITHOUT_SPELLED_IDS)
-    sql(postgres_path, "alter table hybrid_memory.chunks drop column role, drop column items")
-    sql(postgres_path, "update hybrid_memory.version set number = 2")
-    HybridStore(postgres_path, {"provider": "none"}).close()
-    assert sql(postgres_path, roles) == before
-
-
-def test_a_schema_of_the_fifth_version_gets_ids_in_one_spelling(postgres_path: str) -> None:
-    with HybridStore(postgres_path, {"provider": "none"}) as store:
-        for doc_id in ("Été/Kettle.md", "Winter/Kettle.md"):
-            store.store(doc_id, "a kettle")
-    spelled = "select doc_id, spelled_id from hybrid_memory.documents order by doc_id"
-    before = sql(postgres_path, spelled)
-    assert dict(before)["Winter/Kettle.md"] == "winter/kettle.md"
-    sql(postgres_path, WITHOUT_SPELLED_IDS)
-    sql(postgres_path, "update hybrid_memory.version set number = 5")
-    with HybridStore(postgres_path, {"provider": "none"}) as store:
-        [found] = store.search("kettle", mode="keyword", inside="ÉTÉ/*")
-        assert found["doc_id"] == "Été/Kettle.md"
-    assert sql(postgres_path, spelled) == before
 
 
 def test_a_role_that_may_not_create_is_told_the_sql_that_lets_it(postgres: PostgresServer) -> None:
