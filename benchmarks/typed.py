@@ -1,5 +1,4 @@
-"""What each key costs while one types a query, on the page and in the picker: `uv run
-benchmarks/typed.py`.
+"""What each key costs while one types a query on the page: `uv run benchmarks/typed.py`.
 
 The store has about --chunks chunks of made-up notes (benchmarks/notes.py), embedded by the built-in
 model; --db takes a store that is there, with the notes that `notes.py` makes. Each of --queries
@@ -7,8 +6,7 @@ queries is one to three words of the notes; every fifth has a letter left out. "
 time of the server for each key from the third letter on, and the time until its answer. "page" is
 Chromium, in which every fourth query is typed with --pause ms between keys: the time from the last
 key to the results of the whole query, and how often results of another query were shown without a
-sign (`stale`). "picker" is the same for its thread, without the terminal. "page" needs playwright
-and Chromium, else it is left out.
+sign (`stale`). "page" needs playwright and Chromium, else it is left out.
 """
 
 import json
@@ -21,7 +19,6 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -30,7 +27,7 @@ import notes
 from common import COMMAND, Row, environ, process, run, spread_of
 
 SEED = 7
-SLOWLY = 4  # every fourth query is typed in the browser, and in the picker
+SLOWLY = 4  # every fourth query is typed in the browser
 SHOWN = {"limit": 20, "explain": "true", "marks": "true", "rerank": "false", "per_doc": 4}
 TYPED = {**SHOWN, "typed": "true", "mode": "keyword"}
 LAST_KEY = 120  # seconds at most
@@ -131,46 +128,6 @@ def _typed(page: Any, query: str, pause: float) -> float:
     return float(page.evaluate("(window.typed.answered - window.typed.last) / 1000"))
 
 
-def of_picker(variables: dict[str, str], asked: list[str], pause: float) -> Row | None:
-    """Return how long the picker's thread takes after the last key; None without its package."""
-    import os
-
-    os.environ.update(variables)
-    try:
-        from hybrid_memory.extras.picker.app import Found, Worker
-    except ImportError:
-        return None
-    from hybrid_memory import HybridStore
-    from hybrid_memory.search.answer import Answer
-    from hybrid_memory.search.request import Request
-
-    found: list[tuple[Found, float]] = []
-    arrived = Event()
-
-    def on_found(answer: Found) -> None:
-        found.append((answer, time.perf_counter()))
-        arrived.set()
-
-    def search(store: HybridStore, query: str, mode: str | None) -> Answer:
-        return store.answer(query, Request(30, mode or "hybrid", typed=mode == "keyword"))
-
-    path = variables["HYBRID_MEMORY_DB_PATH"]
-    waited = []
-    with Worker(lambda: HybridStore(path, {"provider": "builtin"}), search, on_found) as worker:
-        for query in asked:
-            for text in beginnings(query):
-                began = time.perf_counter()
-                worker.ask(text)
-                time.sleep(pause / 1000)
-            while not any(answer.query == query for answer, _ in found):
-                arrived.wait(LAST_KEY)
-                arrived.clear()
-            at = next(at for answer, at in found if answer.query == query)
-            waited.append(at - began)
-            found.clear()
-    return {"who": "picker", "queries": len(asked), **spread_of(waited), "failed": 0}
-
-
 def measure(args: Namespace) -> Iterator[Row]:
     count, chunks = (5, 60) if args.small else (args.queries, args.chunks)
     with tempfile.TemporaryDirectory() as temporary:
@@ -199,9 +156,6 @@ def measure(args: Namespace) -> Iterator[Row]:
         finally:
             server.terminate()
             server.communicate()
-        row = of_picker(variables, asked[::SLOWLY], args.pause)
-        if row:
-            yield row
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from hybrid_memory.registry import (
     ENGINES,
     FORMATS,
     MARKDOWN,
-    PICKER,
     PROVIDERS,
     RERANKED,
     RERANKERS,
@@ -119,7 +118,7 @@ def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
         *ENGINES.values(),
     ]
     assert all(callable(load(place)) or place in {*FORMATS.values(), MARKDOWN} for place in places)
-    assert all(map(callable, map(load, (COMPLETION, EDITOR, PICKER, RERANKED))))
+    assert all(map(callable, map(load, (COMPLETION, EDITOR, RERANKED))))
     assert set(PROVIDERS) == set(choice.TABLE)
     assert set(RERANKERS) == {"local", *FORMS}
 

@@ -24,7 +24,6 @@ EXTRAS = {  # as in pyproject.toml
     "completion": "argcomplete>=3.5",
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
-    "picker": "prompt_toolkit>=3.0.36",
     "postgres": "psycopg[binary]>=3.2",
     "serve": "mcp>=2",
     "watch": "watchfiles>=0.21",

@@ -421,11 +421,8 @@ def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
     commands = [f'{short} search "what you want to know"']
-    if sys.stdout.isatty() and not args.json:
-        if has("picker"):
-            commands.append(f"{short} search   # search as you type and open notes")
-        if has("serve"):
-            commands.append(f"{short} serve --open   # the same in the browser")
+    if sys.stdout.isatty() and not args.json and has("serve"):
+        commands.append(f"{short} serve --open   # search as you type, in the browser")
     return {
         "next": [*commands, f"{short} list --limit 10", f"{short} doctor", f"{short} connect"],
         "agents_md": paragraph(short),

@@ -384,20 +384,18 @@ def test_the_lines_name_the_provider_that_an_option_chose(workspace: Path, run: 
     assert "--provider builtin" in lines["agents_md"]
 
 
-def test_a_person_is_told_of_the_picker_and_the_page(
-    workspace: Path, environ: dict[str, str], run: Run
-) -> None:
+def test_a_person_is_told_of_the_page(workspace: Path, environ: dict[str, str], run: Run) -> None:
     seen = in_terminal(environ, "init", str(workspace), "--yes")
     lines = [line.strip() for line in seen.splitlines()]
-    assert any(line.endswith(" search   # search as you type and open notes") for line in lines)
-    assert any(line.endswith(" serve --open   # the same in the browser") for line in lines)
+    told = " serve --open   # search as you type, in the browser"
+    assert any(line.endswith(told) for line in lines)
     assert "serve" not in json.dumps(answer(run("init", str(workspace), "--yes"))["next"])
 
 
 def test_an_extra_is_there_if_its_package_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert has("picker")
-    monkeypatch.setitem(EXTRAS, "picker", "no_such_package[x]>=1")
-    assert not has("picker")
+    assert has("watch")
+    monkeypatch.setitem(EXTRAS, "watch", "no_such_package[x]>=1")
+    assert not has("watch")
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
-from ...registry import PICKER, load
 from ...search.advice import NOTHING_FOUND, ONLY_FILTERS
 from ...search.answer import Answer, operator_lines, too_small
 from ...search.request import OPTIONS, Request, request_of
 from ...search.result import lean
 from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
-from .. import arguments, opening
+from .. import arguments
 from ..arguments import Parser, add_options, examples, given
 from ..opening import open_store
 from ..streams import advise, json_lines, output, tell
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from ...search.request import Budget
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
-# Default number of passages in the picker, and of listed documents
-PICKED = 30
+LISTED = 30  # documents, if the query has only filters
 NOTES = 5  # default number on a terminal
 PASSAGES_OF_NOTE = 4  # passages to search per note, so that enough notes are found
 
@@ -68,12 +66,6 @@ def search_options(parser: Parser) -> None:
         help="open result N (default: 1) in $EDITOR",
     )
     parser.add_argument(
-        "--print",
-        dest="prints",
-        action="store_true",
-        help="choose results on the terminal and print their paths, for $EDITOR $(...)",
-    )
-    parser.add_argument(
         "--full", action="store_true", help="print all fields of each result as JSON"
     )
     examples(
@@ -107,12 +99,6 @@ def run_search(args: argparse.Namespace) -> int:
         raise UsageError(f"--json contradicts --format {args.format}; give one of them")
     if args.json:
         args.format = "json"
-    has_query = bool(args.words) or args.query is not None
-    is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if args.prints and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("--print needs a terminal to choose on")
-    if args.prints or (is_on_terminal and not has_query and not args.format):
-        return _pick(args)
     query = _query(args)
     view = View(args)
     with open_store(args) as store:
@@ -120,7 +106,7 @@ def run_search(args: argparse.Namespace) -> int:
         answer = _answer(store, query, request)
         tell(*operator_lines(answer.operators))
         if answer.warnings == [ONLY_FILTERS] and view.form == "text":
-            _list(store, answer.filters, args.limit or PICKED)
+            _list(store, answer.filters, args.limit or LISTED)
             return 0
         _advise(args, store, answer)
         if args.explain:
@@ -193,38 +179,6 @@ def _forms() -> "ModuleType":
     from .. import output as forms
 
     return forms
-
-
-def _pick(args: argparse.Namespace) -> int:
-    """Let the user search on the whole terminal, and open or print the choice."""
-    pick = load(PICKER)
-    args.budget = None
-    if args.limit is None:
-        args.limit = PICKED
-
-    def search(store: HybridStore, query: str, mode: str | None) -> Answer:
-        request = request_of(_given(args), store.config)
-        return store.answer(
-            query,
-            request._replace(
-                mode=mode or request.mode, rerank=mode is None, typed=mode == "keyword"
-            ),
-        )
-
-    with open_store(args):  # report problems before the screen is taken
-        pass
-    settings = opening.settings(args)
-    query = args.query if args.query is not None else " ".join(args.words)
-    picked = pick(
-        lambda: HybridStore(settings["db_path"], settings, create=False),
-        search,
-        query,
-        prints=args.prints,
-    )
-    if picked:
-        with output() as stream:
-            _forms().show(picked, query, args.format or "paths", stream, full=args.full)
-    return 0
 
 
 def _query(args: argparse.Namespace) -> str:

@@ -1,1 +1,0 @@
-"""Search as you type in a terminal."""
