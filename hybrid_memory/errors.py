@@ -16,7 +16,7 @@ shown.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 
 def suggestion(written: str, names: Iterable[str]) -> str:
@@ -105,15 +105,3 @@ class NotFoundError(QueryError):
 
 class EmbedderError(HybridMemoryError):
     pass
-
-
-def not_json(value: object) -> NoReturn:
-    """Raise StoreError for bytes in an answer, which come from a row that this program never writes;
-    TypeError for any other value. For the parameter `default` of `json.dumps`.
-    """
-    if isinstance(value, bytes):
-        raise StoreError(
-            "the memory is damaged: a text in it is stored as bytes; `hybrid-memory doctor --thorough`"
-            " names the table"
-        )
-    raise TypeError(f"{value!r} is not a JSON value")

@@ -299,7 +299,7 @@ UNREADABLE = [
     "command",
     [
         *("stats", "search gpu", "ingest --path .", "update", "list", "get x", "why x", "init . --yes", "config"),
-        *("doctor", "reindex", "delete x", "copy --texts x out.db", "store --doc-id x --text y", "links x", "tags"),
+        *("doctor", "reindex", "delete x", "store --doc-id x --text y", "links x", "tags"),
     ],
 )  # fmt: skip
 def test_what_only_looks_like_an_address_is_refused_without_its_text(

@@ -42,8 +42,8 @@ from .why.explain import (
 )
 
 RESTORE = (
-    "restore a copy, or make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts "
-    "that have no file, and `ingest` reads the files again"
+    "restore a copy, or make a new memory: `hybrid-memory copy OLD NEW` copies what can be read, "
+    "and `ingest` reads the files again"
 )
 LINES_OF_HEAD = 20  # of a document, which may have a line with its date
 REINDEX = "`hybrid-memory reindex` repairs it"
@@ -218,7 +218,7 @@ def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis
             problems.append(rows)
         yield _summary("indexed", "every chunk is in the keyword index", problems, REINDEX)
 
-        problems = checks.rows(thorough=thorough)
+        problems = checks.rows()
         yield _summary("documents", "notes and chunks agree", problems, DAMAGED_ROWS)
 
         ok = "it has a place for every embedding"

@@ -490,10 +490,8 @@ class Checks(Protocol):
         no chunk.
         """
 
-    def rows(self, *, thorough: bool) -> list[str]:
-        """A line for each contradiction between rows, such as a chunk without its document, and for
-        values that this program never writes. `thorough` reads every row.
-        """
+    def rows(self) -> list[str]:
+        """A line for each contradiction between rows, such as a chunk without its document."""
 
     def vectors(self, *, thorough: bool) -> list[str]:
         """A line for each inconsistency between embeddings and the vector index. `thorough` reads

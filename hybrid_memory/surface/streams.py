@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..errors import HybridMemoryError, not_json
+from ..errors import HybridMemoryError
 
 if TYPE_CHECKING:
     from ..store import HybridStore
@@ -45,13 +45,13 @@ def json_text(value: Any, indent: int | None = None) -> str:
     r"""JSON with escapes such as \u009b for characters that a terminal would obey. Programs read
     the same value.
     """
-    text = json.dumps(value, indent=indent, ensure_ascii=False, default=not_json)
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     return text.translate(_ESCAPES)
 
 
 def json_line(value: Any) -> str:
     """`json_text` without spaces between the parts."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=not_json)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
 
 

@@ -316,7 +316,7 @@ def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: st
     Path(db_path).write_bytes(data)
     with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
         found = problems(damaged, thorough=True)
-    assert "`hybrid-memory copy --texts OLD NEW` saves the texts" in found["integrity"]
+    assert "`hybrid-memory copy OLD NEW` copies what can be read" in found["integrity"]
     assert "reindex" not in str(found)
     assert Path(db_path).read_bytes() == bytes(data)
 
@@ -350,7 +350,7 @@ def test_reindex_is_not_advised_where_more_than_an_index_is_damaged(
     Path(db_path).write_bytes(data)
     with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
         found = problems(damaged)
-    assert "`hybrid-memory copy --texts OLD NEW`" in found["indexed"]
+    assert "`hybrid-memory copy OLD NEW`" in found["indexed"]
     assert "reindex" not in found["indexed"]
 
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hybrid_memory import HybridStore, StoreError
-from hybrid_memory.storage.filters import Filters
 
 pytestmark = pytest.mark.both_engines
 
@@ -107,31 +106,6 @@ def test_a_closed_store_says_that_it_is_closed(db_path: str) -> None:
             call()
         told = str(raised.value)
         assert "is closed" in told and "damaged" not in told and "\n" not in told
-
-
-@pytest.mark.sqlite
-def test_only_what_may_come_from_damage_is_a_reason_to_read_the_whole_file(db_path: str) -> None:
-    statements: list[str] = []
-    with HybridStore(db_path, BUILTIN) as store:
-        store.store("a", "ssh listens on 2222", {"owner": "ann"})
-        connection = store.storage.connection  # type: ignore[attr-defined]
-        connection.set_trace_callback(statements.append)
-        for mistake in ({"filters": Filters(since="yesterdayish")}, {"limit": 0}, {"mode": "both"}):
-            with pytest.raises(ValueError, match="date|limit|mode"):
-                store.search("ssh", **mistake)
-        assert not checks(statements)
-        connection.execute("update documents set metadata = '{\"owner' where doc_id = 'a'")
-        with pytest.raises(StoreError, match="is damaged"):
-            store.search("ssh")
-        connection.execute("update documents set metadata = '{}'")
-        connection.execute("update chunks set content = x'00ff'")
-        with pytest.raises(StoreError, match="content has a value of another type"):
-            store.search("ssh")
-        assert checks(statements)
-
-
-def checks(statements: list[str]) -> list[str]:
-    return [statement for statement in statements if "integrity_check" in statement]
 
 
 def document(doc_id: str):

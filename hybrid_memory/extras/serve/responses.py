@@ -20,7 +20,6 @@ from ...errors import (
     QueryError,
     SourceError,
     UsageError,
-    not_json,
 )
 from ...text.characters import storable_name
 
@@ -38,7 +37,7 @@ STATUSES: dict[type[Exception], int] = {  # the first match counts
 
 def as_json(value: Any) -> bytes:
     """Encode a value as JSON in UTF-8. Bytes of names that are not valid Unicode are escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=not_json)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return storable_name(text).encode()
 
 

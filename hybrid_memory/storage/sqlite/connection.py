@@ -2,14 +2,17 @@
 explain failures.
 """
 
+import json
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ... import messages
 from ...errors import MissingStoreError, StoreError, WayOut
+from ..encoding import BadEmbeddingError
 from ..rows import UPGRADED
 from . import schema
 
@@ -18,8 +21,8 @@ SILENCE = 1.0  # seconds of waiting before it is reported
 
 SMALLEST = 512  # bytes of the smallest database that is not empty
 NEW_MEMORY = (
-    "make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts that have no file, "
-    "and `ingest` reads the files again"
+    "make a new memory: `hybrid-memory copy OLD NEW` copies what can be read, and `ingest` reads "
+    "the files again"
 )
 DAMAGED = f"; restore a copy, or {NEW_MEMORY}"
 WAYS_OUT = {  # by SQLite's code for a problem with the file, the disk or the folder
@@ -35,22 +38,14 @@ WAYS_OUT = {  # by SQLite's code for a problem with the file, the disk or the fo
     sqlite3.SQLITE_READONLY: "",
 }
 
+# Errors of reading a row that the file causes: SQLite's own, and those of values that this program
+# did not write
 BROKEN = (
     sqlite3.DatabaseError,
-    UnicodeDecodeError,  # raised by an error message that quotes damaged bytes
-)
-
-# Beginnings of SQLite's messages about a table or value that this program did not write. Their code
-# is the general one for SQL errors.
-SIGNS_OF_DAMAGE = (
-    "no such table",
-    "no such column",
-    "malformed",
-    "Could not decode",
-    "vtable constructor failed",
-    "unsupported file format",
-    "user-defined function raised exception",
-    "invalid fts5 file format",
+    UnicodeDecodeError,
+    json.JSONDecodeError,
+    BadEmbeddingError,
+    struct.error,
 )
 
 # A single statement: between two, another process might create the tables.
@@ -104,20 +99,21 @@ def connect(
 
 
 def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:
-    """Explain an SQLite error about the file, its disk or its lock, in one line with a way out;
-    None for a bug in this program.
+    """Explain an error of reading or writing the file, in one line with a way out; None for misuse
+    by a program, and for an interruption.
     """
-    if isinstance(error, UnicodeDecodeError) or str(error).startswith(SIGNS_OF_DAMAGE):
-        return StoreError(f"{path} is damaged: {error}{DAMAGED}")
-    # The module sqlite3 itself raises errors without a code.
+    # The module sqlite3 itself, and values that cannot be decoded, raise errors without a code.
     kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     code = kind & 0xFF
+    is_misuse = isinstance(error, sqlite3.ProgrammingError) or "syntax error" in str(error)
+    if is_misuse or code == sqlite3.SQLITE_INTERRUPT:
+        return None
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(
             f"{path} is being written by another process; try again when that is done"
         )
     if code not in WAYS_OUT:
-        return None
+        return StoreError(f"{path} is damaged: {error}{DAMAGED}")
     return StoreError(f"{what} {path}: {error}{WAYS_OUT.get(kind, WAYS_OUT[code])}")
 
 

@@ -5,9 +5,7 @@ to 1.1 s in turns, 1.5 to 1.8 s with a connection for each thread, because most 
 Python.
 """
 
-import json
 import sqlite3
-import struct
 import sys
 
 # Importing the module threading would slow down each search, and the exit
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from ... import messages
 from ...errors import StoreError
-from ..encoding import BadEmbeddingError
 from . import connection
 from .chunks import Chunks
 from .embeddings import Embeddings
@@ -34,21 +31,6 @@ if TYPE_CHECKING:
     from .documents import Documents, Sources
     from .selection import Selection
     from .vectors import QueryCache, VectorIndex
-
-# What reading a damaged file can raise, in SQLite and in code that reads values which this program
-# never wrote. A plain ValueError mostly reports a mistake of the caller.
-SIGNS_OF_DAMAGE = (
-    sqlite3.DatabaseError,
-    UnicodeDecodeError,
-    json.JSONDecodeError,
-    BadEmbeddingError,
-    struct.error,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
@@ -175,46 +157,14 @@ class SQLiteStorage:
                 raise StoreError(f"the store {self.path} is closed; open it again")
             try:
                 yield
-            except SIGNS_OF_DAMAGE as error:
-                explanation = self._explanation(error, what)
-                if explanation is None:  # a bug, or misuse by a programmer
+            except connection.BROKEN as error:
+                explanation = connection.failure(error, self.path, what)
+                if explanation is None:
                     raise
                 raise explanation from error
 
     def interrupt(self) -> None:
         self.connection.interrupt()
-
-    def _explanation(self, error: Exception, what: str) -> StoreError | None:
-        """Explain an error that the file causes; None if the file has nothing to do with it."""
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        if isinstance(error, sqlite3.ProgrammingError) or code == sqlite3.SQLITE_INTERRUPT:
-            return None
-        explanation = None
-        if isinstance(error, connection.BROKEN):
-            explanation = connection.failure(error, self.path, what)
-        if explanation and code != sqlite3.SQLITE_CORRUPT_VTAB:
-            return explanation
-        damage = self._damage(error)  # the index may be sound, and the tables that it reads damaged
-        if damage:
-            return StoreError(f"{self.path} is damaged: {damage}{connection.DAMAGED}")
-        return explanation
-
-    def _damage(self, error: Exception) -> str | None:
-        """Describe the damage, if reading a damaged file caused the error: bytes that SQLite cannot
-        read, or rows that this program never writes.
-        """
-        if isinstance(error, json.JSONDecodeError):
-            return str(error)
-        is_callers = isinstance(error, ValueError) and not isinstance(error, SIGNS_OF_DAMAGE[:-1])
-        try:
-            if not is_callers:
-                line: str = self.connection.execute("pragma integrity_check(1)").fetchone()[0]
-                if line != "ok":
-                    return line.replace("\n", " ")
-            problems = self.checks.rows(thorough=True) or self.checks.vectors(thorough=False)
-        except SIGNS_OF_DAMAGE as problem:
-            return str(problem)
-        return problems[0] if problems else None
 
     def waiting(self, seconds: float) -> "AbstractContextManager[None]":
         return connection.waiting(self.connection, seconds)
