@@ -12,7 +12,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import translate
 from functools import partial
@@ -403,6 +403,22 @@ class Wanted:
             self._exclude.match(spelled(text)) for text in (name, relative, "/" + relative)
         )
         return EXCLUDED if is_excluded else None
+
+    def takes(self, path: str) -> bool:
+        """Whether a file below `top` is wanted, by its name, the names of its folders and its
+        workspace.
+        """
+        place = self._above.rstrip(os.sep)
+        *folders, name = self.relative(path).split(os.sep)
+        for folder in folders:
+            place = os.path.join(place, folder)
+            if self.refusal(folder, place, True):
+                return False
+        if self.refusal(name, path, False):
+            return False
+        with suppress(OSError, BadFileError):  # one that cannot be read counts as wanted
+            return self.refusal_of_session(path) is None
+        return True
 
     def refusal_of_session(self, path: str) -> str | None:
         """The rule that leaves out the transcript at this path; None if it is wanted.

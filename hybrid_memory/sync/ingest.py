@@ -26,7 +26,7 @@ from ..text.characters import marked_encoding, plural, text_of_bytes
 from . import plan
 from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
-from .report import ELSEWHERE, LITTLE_NEW, UNCHANGED, Report
+from .report import LITTLE_NEW, UNCHANGED, Report
 from .texts import cut_texts_anew
 from .writing import Recut, Writer
 
@@ -110,7 +110,6 @@ class Ingest:
             paths, self._template, collection, self._store.storage.sources, self.report
         )
         listings = self.mirror(sources, embeds=True)
-        self._warn_of_other_sources(listings)
         for listing in listings:
             if listing.is_empty and not (listing.walk.unread or listing.has_documents()):
                 self.report.warning(
@@ -132,7 +131,7 @@ class Ingest:
         if not (storage.sources.all() or storage.chunks.count()):
             raise SourceError("nothing was ingested yet; run `hybrid-memory ingest --path DIR`")
         sources = plan.known_sources(storage, self.report)
-        self._warn_of_other_sources(self.mirror(sources, embeds=True))
+        self.mirror(sources, embeds=True)
         self._cut_texts_anew()
         self._embed()
         return self.report
@@ -147,11 +146,13 @@ class Ingest:
         storage, settings = self._store.storage, self._store.config
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)
+        chosen = [storage.sources.with_earlier_choices(source) for source in sources]
+        every_owner = plan.Owners([*storage.sources.all(), *chosen])
+        owners = every_owner if every_owner.may_differ else None
         listings = [
-            plan.list_files(source, self._rules_for(source), storage.documents, self.report)
-            for source in map(storage.sources.with_earlier_choices, sources)
+            plan.list_files(source, self._rules_for(source), storage.documents, self.report, owners)
+            for source in chosen
         ]
-        listings = plan.assign_files(listings, storage)
         self._total = sum(listing.unchanged + len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
             self._store.incoming_texts = sample_texts(listings)
@@ -159,9 +160,11 @@ class Ingest:
         with processes as workers:
             for listing in listings:
                 self._read_source(listing, writer, workers)
-        # Last, because a file that moved to another source reuses the embeddings of the first.
+        # Last, because a file that moved to another source reuses the embeddings of the first
         for listing in listings:
             self._remove_vanished(listing, writer)
+            if owners and (displaced := plan.displaced(listing, owners, storage.documents)):
+                writer.remove(displaced)
             self._refusals.forget_gone(listing)
         self._refusals.save()
         if self.report.files or self.report.removed:
@@ -255,16 +258,6 @@ class Ingest:
         """
         if self._rechunk and self._template.chunk_size is None:
             cut_texts_anew(self._store, self.report)
-
-    def _warn_of_other_sources(self, listings: Iterable[Listing]) -> None:
-        for listing in listings:
-            for source, count in listing.others:
-                owner = source.path
-                if source.collection:
-                    owner += f" (collection {source.collection})"
-                files = plural(count, "file is", "files are")
-                reason = f"{files} already in the memory, as documents of {owner}"
-                self.report.warning(listing.source.path, reason, ELSEWHERE)
 
     def _embed(self) -> None:
         def on_total(total: int) -> Callable[[int], None]:

@@ -2,21 +2,20 @@
 are due.
 
 Names, times and sizes decide; only a transcript that has grown a little is opened, to count its new
-text. A file that several sources reach goes to one of them: the one that already has it as a
-document, else the innermost.
+text. A file that several sources reach belongs to the deepest of them that takes it.
 """
 
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import islice
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..documents.files import FoundFile, Walk
+from ..documents.files import FoundFile, Walk, Wanted
 from ..documents.formats import format_of, vault_format
 from ..documents.workspaces import is_workspace_name
 from ..errors import SourceError
@@ -183,13 +182,12 @@ class Listing(NamedTuple):
     unchanged: int  # the number of other files
     found: dict[str, bool]  # ids of files and documents; whether the walk found the file
     missing: list[StoredDocument]  # the documents without a found file
-    # Other sources with files of this one as their documents, and the number of files
-    others: tuple[tuple[Source, int], ...] = ()
+    of_deeper: int = 0  # the number of files that belong to a deeper source
 
     @property
     def is_empty(self) -> bool:
         """Whether the folder has no file at all."""
-        return not (self.files or self.unchanged or self.others)
+        return not (self.files or self.unchanged or self.of_deeper)
 
     def has(self, path: str) -> bool:
         """Whether the walk found a file with this path."""
@@ -230,71 +228,58 @@ class Listing(NamedTuple):
         return self.vanished()
 
 
-def assign_files(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
-    """Remove from each listing the files that belong to other sources, and count those in `others`.
-
-    A source keeps the documents that it already has. The store is read only if something differs
-    and sources may reach the same files.
+class Owners:
+    """Decides which of several sources a file belongs to: the deepest one that takes it, and of two
+    in one place the one whose collection comes first.
     """
-    sources = {
-        _key(source): source
-        for source in [*storage.sources.all(), *(listing.source for listing in listings)]
-    }
-    differs = any(listing.files or listing.missing for listing in listings)
-    if not differs or not _may_meet(sources.values()):
-        return list(listings)
-    documents, place = _documents(storage, sources), _places()
-    listings = [_without_others(listing, documents) for listing in listings]
-    removed = {doc_id for listing in listings for doc_id in listing.to_remove()}
-    owners = {
-        place(sources[key], path): key
-        for doc_id, (path, key) in documents.items()
-        if doc_id not in removed
-    }
-    with_documents = set(owners.values())
-    done: dict[Key, Listing] = {}
-    for listing in sorted(listings, key=lambda listing: _rank(listing.source, with_documents)):
-        source, found, others = listing.source, [], Counter[Key]()
-        for file in listing.files:
-            known = listing.known.get(source.doc_id(file.relative))
-            owner = owners.setdefault(place(source, file.path), _key(source))
-            if owner == _key(source) or (known and known.path == file.path):
-                found.append(file)
-            else:
-                others[owner] += 1
-        counts = tuple((sources[owner], count) for owner, count in others.items())
-        done[_key(source)] = listing._replace(files=found, others=counts)
-    return [done[_key(listing.source)] for listing in listings]
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        by_key = {_key(source): source for source in sources}
+        deepest_first = sorted(
+            by_key.values(), key=lambda source: (-len(source.path), source.collection or "")
+        )
+        self._wanted = [(source, source.walk().wanted) for source in deepest_first]
+        self._follow_links = any(source.follow_symlinks for source in deepest_first)
+        self._real_folder = cache(os.path.realpath)
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether a file may be reached by several sources."""
+        tops = Counter(source.path for source, _ in self._wanted)
+        if len(self._wanted) > 1 and self._follow_links:
+            return True
+        return any(
+            count > 1 or any(above in tops for above in _above(top)) for top, count in tops.items()
+        )
+
+    def of(self, path: str) -> Source | None:
+        """The source that a file belongs to; None for a file outside of all sources, which a link
+        leads to.
+        """
+        real = self._real(path) if self._follow_links else path
+        return next((other for other, wanted in self._wanted if _takes(other, wanted, real)), None)
+
+    def owns(self, source: Source, path: str) -> bool:
+        """Whether a file that a source reaches belongs to it."""
+        owner = self.of(path)
+        return owner is None or _key(owner) == _key(source)
+
+    def is_of_other(self, source: Source, document: StoredDocument) -> bool:
+        """Whether another source has its file under the id of this document."""
+        owner = self.of(document.path) if document.path else None
+        if owner is None or _key(owner) == _key(source):
+            return False
+        return owner.id_of(str(document.path)) == document.doc_id
+
+    def _real(self, path: str) -> str:
+        found = os.path.join(self._real_folder(os.path.dirname(path)), os.path.basename(path))
+        return os.path.realpath(found) if os.path.islink(found) else found
 
 
-def by_claim(storage: Storage) -> list[Source]:
-    """All sources, in the order in which they claim a new file."""
-    sources = {_key(source): source for source in storage.sources.all()}
-    with_documents = {key for _, key in _documents(storage, sources).values()}
-    return sorted(sources.values(), key=lambda source: _rank(source, with_documents))
-
-
-def _key(source: Source) -> Key:
-    return source.collection, source.path
-
-
-def _rank(source: Source, with_documents: set[Key]) -> tuple[bool, bool, int]:
-    """Sort key of sources that reach the same file; the least one gets it.
-
-    A source with documents comes before one without, since the file may lie beside them; one that
-    follows no links before one that does; the innermost folder before those around it.
-    """
-    return _key(source) not in with_documents, source.follow_symlinks, -len(source.path)
-
-
-def _may_meet(sources: Iterable[Source]) -> bool:
-    sources = list(sources)
-    tops = Counter(source.path for source in sources)
-    if len(sources) > 1 and any(source.follow_symlinks for source in sources):
-        return True
-    return any(
-        count > 1 or any(above in tops for above in _above(top)) for top, count in tops.items()
-    )
+def _takes(source: Source, wanted: Wanted, path: str) -> bool:
+    if source.is_file:
+        return path == source.path
+    return is_in(path, source.path) and wanted.takes(path)
 
 
 def _above(path: str) -> Iterable[str]:
@@ -303,44 +288,28 @@ def _above(path: str) -> Iterable[str]:
         path = folder
 
 
-def _documents(storage: Storage, sources: dict[Key, Source]) -> dict[str, tuple[str, Key]]:
-    """Map the id of each document that a source has to its path and source."""
-    found: dict[str, tuple[str, Key]] = {}
-    for file in storage.catalog.source_files():
-        for top in filter(None, (file.folder, file.path)):
-            source = sources.get((file.collection, top))
-            if source and source.has(file.doc_id, file.path):
-                found[file.doc_id] = file.path, _key(source)
-                break
-    return found
+def _key(source: Source) -> Key:
+    return source.collection, source.path
 
 
-def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> Listing:
-    """Remove the documents that belong only to another source of the same collection, such as a
-    single file below a folder.
-    """
-    key = _key(listing.source)
+def displaced(listing: Listing, owners: Owners, documents: Documents) -> list[str]:
+    """The ids under which other sources have files that belong to this one."""
+    source = listing.source
+    return [
+        document.doc_id
+        for document in documents.from_path(source.path)
+        if document.path
+        and listing.has(document.path)
+        and document.doc_id != source.id_of(document.path)
+        and owners.owns(source, document.path)
+    ]
 
-    def may_be_ours(doc_id: str) -> bool:
-        return documents.get(doc_id, ("", key))[1] == key or listing.source.is_file
 
-    return listing._replace(
-        known={doc_id: known for doc_id, known in listing.known.items() if may_be_ours(doc_id)},
-        missing=[document for document in listing.missing if may_be_ours(document.doc_id)],
+def by_depth(storage: Storage) -> list[Source]:
+    """All sources, the deepest first, which is the order in which they take a file."""
+    return sorted(
+        storage.sources.all(), key=lambda source: (-len(source.path), _key(source)[0] or "")
     )
-
-
-def _places() -> Callable[[Source, str], str]:
-    """Return a function that resolves the links in a path of a source, if the source follows links."""
-    real_folder = cache(os.path.realpath)
-
-    def place(source: Source, path: str) -> str:
-        if not source.follow_symlinks:
-            return path
-        found = os.path.join(real_folder(os.path.dirname(path)), os.path.basename(path))
-        return os.path.realpath(found) if os.path.islink(found) else found
-
-    return place
 
 
 class Rules(NamedTuple):
@@ -360,8 +329,12 @@ class Rules(NamedTuple):
         return is_same and self.is_current(known)
 
 
-def list_files(source: Source, rules: Rules, documents: Documents, report: Report) -> Listing:
-    """Walk a source. A folder that cannot be listed is an error in the report."""
+def list_files(
+    source: Source, rules: Rules, documents: Documents, report: Report, owners: Owners | None
+) -> Listing:
+    """Walk a source, without the files that belong to others. A folder that cannot be listed is an
+    error in the report. `owners` is None if no file is reached by several sources.
+    """
     vault_format.cache_clear()
     walk = source.walk()
     rest: Iterator[FoundFile]
@@ -374,8 +347,11 @@ def list_files(source: Source, rules: Rules, documents: Documents, report: Repor
         found = dict.fromkeys(documents.ids_in(str(source.collection)), False)
     files: list[FoundFile] = []
     known: dict[str, StoredDocument] = {}
-    unchanged = 0
-    while batch := [(source.doc_id(file.relative), file) for file in islice(rest, BATCH)]:
+    unchanged = of_deeper = 0
+    while some := list(islice(rest, BATCH)):
+        own = [file for file in some if owners is None or owners.owns(source, file.path)]
+        of_deeper += len(some) - len(own)
+        batch = [(source.doc_id(file.relative), file) for file in own]
         stored = documents.several([doc_id for doc_id, _ in batch if doc_id in found])
         for doc_id, file in batch:
             found[doc_id] = True
@@ -388,8 +364,14 @@ def list_files(source: Source, rules: Rules, documents: Documents, report: Repor
                 known[doc_id] = document
     for path, reason in walk.unread:
         report.error(path, reason, "unreadable")
-    missing = documents.several([doc_id for doc_id, is_found in found.items() if not is_found])
-    return Listing(source, walk, files, known, unchanged, found, list(missing.values()))
+    missing = [
+        document
+        for document in documents.several(
+            [doc_id for doc_id, is_found in found.items() if not is_found]
+        ).values()
+        if owners is None or not owners.is_of_other(source, document)
+    ]
+    return Listing(source, walk, files, known, unchanged, found, missing, of_deeper)
 
 
 def count_left_out(listings: Collection[Listing]) -> Counter[str]:

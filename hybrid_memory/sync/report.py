@@ -9,7 +9,6 @@ from ..documents.files import LINK, BadFileError
 from ..indexing.pending import Embedded
 from ..text.characters import plural
 
-ELSEWHERE = "elsewhere"  # files that are documents of another source; not a problem
 UNCHANGED = "unchanged"
 SUBAGENT = "subagent"  # a transcript between an agent and another
 LITTLE_NEW = "little new"  # in a growing transcript
@@ -87,12 +86,11 @@ class Report:
 
     def problem_lines(self) -> list[str]:
         """The warnings about files, as lines."""
-        return _lines(warning for warning in self.warnings if warning["kind"] != ELSEWHERE)
+        return _lines(self.warnings)
 
     def advice_lines(self) -> list[str]:
         """Information that requires no action, as lines."""
-        elsewhere = [warning for warning in self.warnings if warning["kind"] == ELSEWHERE]
-        return _lines(elsewhere) + self.left_out() + self.notes
+        return self.left_out() + self.notes
 
     def error_lines(self) -> list[str]:
         return _lines(self.errors)

@@ -309,7 +309,7 @@ def test_unchanged_files_are_only_counted(store: HybridStore, notes: Notes) -> N
     (folder / "2.md").unlink()
     [source] = store.storage.sources.all()
     rules = plan.Rules(incremental=True, everything=False)
-    listing = plan.list_files(source, rules, store.storage.documents, Report())
+    listing = plan.list_files(source, rules, store.storage.documents, Report(), None)
     assert [file.relative for file in listing.files] == ["1.md", "new.md"]
     assert list(listing.known) == ["memory/1.md"]
     assert listing.vanished() == ["memory/2.md"]

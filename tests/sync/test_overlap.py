@@ -34,33 +34,25 @@ def outer(notes: Notes) -> Path:
     return notes({"a.md": "gpu", "daily/1.md": "dog", "daily/2.md": "cat"})
 
 
-INNER_FIRST = ["daily/1.md", "daily/2.md", "memory/a.md"]
-OUTER_FIRST = ["memory/a.md", "memory/daily/1.md", "memory/daily/2.md"]
+BOTH = ["daily/1.md", "daily/2.md", "memory/a.md"]
 
 
 @pytest.mark.parametrize("inner_first", [True, False])
-def test_a_folder_inside_or_around_an_ingested_one_adds_no_second_copy(
+def test_a_file_belongs_to_the_deepest_folder(
     store: HybridStore, outer: Path, inner_first: bool
 ) -> None:
     inner = outer / "daily"
-    first, second, expected = (
-        (inner, outer, INNER_FIRST) if inner_first else (outer, inner, OUTER_FIRST)
-    )
+    first, second = (inner, outer) if inner_first else (outer, inner)
     assert told(ingest(store, first)) == []
-    warning = [
-        f"{second}: 2 files are already in the memory, as documents of {first} (collection {first.name})"
-    ]
-    assert told(ingest(store, second)) == warning
-    assert ids(store) == expected
+    assert told(ingest(store, second)) == []
+    assert ids(store) == BOTH
     for paths in ([first], [second], [first, second], [second, first]):
         for incremental in (True, False):
-            assert told(ingest(store, *paths, incremental=incremental)) == (
-                warning if second in paths else []
-            )
-            assert ids(store) == expected
-    assert told(Ingest(store, incremental=True).update()) == warning
-    assert told(refresh(store)) == []  # a search has better things to say
-    assert ids(store) == expected
+            assert told(ingest(store, *paths, incremental=incremental)) == []
+            assert ids(store) == BOTH
+    assert told(Ingest(store, incremental=True).update()) == []
+    assert told(refresh(store)) == []
+    assert ids(store) == BOTH
 
 
 @pytest.mark.parametrize("inner_first", [True, False])
@@ -69,54 +61,53 @@ def test_both_in_one_command_give_the_inner_files_to_the_inner_folder(
 ) -> None:
     paths = [outer / "daily", outer] if inner_first else [outer, outer / "daily"]
     for _ in range(2):
-        warnings = told(ingest(store, *paths, incremental=True))
-        assert warnings == [
-            f"{outer}: 2 files are already in the memory, as documents of {outer / 'daily'} (collection daily)"
-        ]
-        assert ids(store) == INNER_FIRST
+        assert told(ingest(store, *paths, incremental=True)) == []
+        assert ids(store) == BOTH
 
 
-@pytest.mark.parametrize("inner_first", [True, False])
-def test_a_new_file_goes_where_the_files_beside_it_are(
-    store: HybridStore, outer: Path, inner_first: bool
+def test_a_file_moves_to_a_deeper_folder_with_its_embeddings(
+    store: HybridStore, outer: Path, embedder: Any
 ) -> None:
-    for path in (outer / "daily", outer) if inner_first else (outer, outer / "daily"):
-        ingest(store, path)
+    ingest(store, outer)
+    asked = len(embedder.documents)
+    report = ingest(store, outer / "daily")
+    assert (report.files, len(embedder.documents)) == (2, asked)
+    assert ids(store) == BOTH
+
+
+def test_a_new_file_belongs_to_the_deepest_folder(store: HybridStore, outer: Path) -> None:
+    ingest(store, outer)
+    ingest(store, outer / "daily")
     (outer / "daily/3.md").write_text("puppy")
     (outer / "daily/1.md").write_text("changed")
     assert refresh(store).files == 2
-    assert sum(doc_id.endswith("/3.md") for doc_id in ids(store)) == 1
-    assert ("daily/3.md" if inner_first else "memory/daily/3.md") in ids(store)
+    assert "daily/3.md" in ids(store)
+    assert "memory/daily/3.md" not in ids(store)
 
 
-def test_what_the_first_source_gives_up_comes_in_by_the_other(
+def test_what_the_deeper_folder_excludes_belongs_to_the_other(
     store: HybridStore, outer: Path
 ) -> None:
-    ingest(store, outer / "daily")
+    ingest(store, outer / "daily", exclude=["1.md"])
     ingest(store, outer)
-    report = ingest(store, outer / "daily", exclude=["1.md"])
-    assert (report.removed, ids(store)) == (1, ["daily/2.md", "memory/a.md"])
-    assert Ingest(store, incremental=True).update().files == 1
-    assert ids(store) == ["daily/2.md", "memory/a.md", "memory/daily/1.md"]
-    ingest(store, outer / "daily")  # not excluded any more; the other has it now
-    assert ids(store) == ["daily/2.md", "memory/a.md", "memory/daily/1.md"]
+    expected = ["daily/2.md", "memory/a.md", "memory/daily/1.md"]
+    assert ids(store) == expected
+    assert Ingest(store, incremental=True).update().files == 0
+    assert ids(store) == expected
+    ingest(store, outer / "daily")  # not excluded any more
+    assert ids(store) == BOTH
 
 
-def test_a_file_is_handed_over_without_being_embedded_again(
-    store: HybridStore, outer: Path, embedder: Any
+def test_what_the_pattern_of_the_deeper_folder_does_not_take_belongs_to_the_other(
+    store: HybridStore, outer: Path
 ) -> None:
+    (outer / "daily/list.txt").write_text("kettle")
     ingest(store, outer / "daily")
-    ingest(store, outer)
-    [inner] = [source for source in store.storage.sources.all() if source.path.endswith("daily")]
-    with store.storage.transaction():
-        store.storage.sources.remember(inner._replace(exclude=("1.md",)))
-    asked = len(embedder.documents)
-    report = Ingest(store, incremental=True).update()
-    assert (report.files, report.removed, len(embedder.documents)) == (1, 1, asked)
-    assert ids(store) == ["daily/2.md", "memory/a.md", "memory/daily/1.md"]
+    Ingest(store, patterns=["*.md", "*.txt"]).run([str(outer)])
+    assert ids(store) == [*BOTH, "memory/daily/list.txt"]
 
 
-def test_when_the_first_source_is_deleted_the_other_takes_its_files_in(
+def test_when_the_deeper_folder_is_deleted_the_other_takes_its_files(
     run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "memory/daily").mkdir(parents=True)
@@ -141,40 +132,29 @@ def test_a_link_to_another_source_adds_no_second_copy(
     (linking / "all").symlink_to(outer)
     (linking / "one.md").symlink_to(outer / "a.md")
     for name in order:
-        report = (
-            ingest(store, outer) if name == "real" else ingest(store, linking, follow_symlinks=True)
-        )
-    first, second = (outer, linking) if order[0] == "real" else (linking, outer)
-    [warning] = told(report)
-    assert (
-        warning
-        == f"{second}: 3 files are already in the memory, as documents of {first} (collection {first.name})"
-    )
-    before = ids(store)
-    assert len(before) == 4
-    ingest(store, linking, follow_symlinks=True)
-    ingest(store, outer)
+        if name == "real":
+            ingest(store, outer)
+        else:
+            ingest(store, linking, follow_symlinks=True)
     refresh(store)
-    assert ids(store) == before
+    expected = ["linking/own.md", "memory/a.md", "memory/daily/1.md", "memory/daily/2.md"]
+    assert ids(store) == expected
     (outer / "new.md").write_text("stapler")
     refresh(store)
     refresh(store)
-    assert len(ids(store)) == 5
+    assert ids(store) == sorted([*expected, "memory/new.md"])
 
 
-def test_a_single_file_and_the_folder_around_it(store: HybridStore, outer: Path) -> None:
+def test_a_single_file_is_deeper_than_the_folder_around_it(store: HybridStore, outer: Path) -> None:
     ingest(store, outer / "a.md")
-    assert told(ingest(store, outer)) == [
-        f"{outer}: 1 file is already in the memory, as documents of {outer / 'a.md'}"
-    ]
+    assert told(ingest(store, outer)) == []
     assert ids(store) == ["a.md", "memory/daily/1.md", "memory/daily/2.md"]
-    [warning] = told(ingest(store, outer / "daily/1.md"))
-    assert warning.endswith(
-        f"1 file is already in the memory, as documents of {outer} (collection memory)"
-    )
+    assert told(ingest(store, outer / "daily/1.md")) == []
+    expected = ["1.md", "a.md", "memory/daily/2.md"]
+    assert ids(store) == expected
     (outer / "a.md").write_text("changed")
     assert refresh(store).files == 1
-    assert ids(store) == ["a.md", "memory/daily/1.md", "memory/daily/2.md"]
+    assert ids(store) == expected
 
 
 def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_removed(
@@ -213,7 +193,6 @@ def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_r
     for command in (("ingest", *patterns), ("update", "--provider", "none"), ("ingest", *patterns)):
         done = run(*command)
         assert answer(done)["removed"] == 0
-        assert done.stderr.count("1 file is already in the memory, as documents of") == 2
         assert (
             sorted(document["doc_id"] for document in answer(run("list"))["documents"]) == expected
         )
@@ -226,24 +205,6 @@ def test_a_folder_whose_last_own_file_went_is_no_lost_disk(store: HybridStore, o
     (outer / "a.md").unlink()
     report = ingest(store, outer)
     assert (report.errors, report.removed, ids(store)) == ([], 1, ["daily/1.md", "daily/2.md"])
-
-
-def test_copies_that_an_older_version_made_stay_as_they_are(
-    store: HybridStore, outer: Path
-) -> None:
-    ingest(store, outer / "daily")
-    [inner] = store.storage.sources.all()
-    with store.storage.transaction():
-        store.storage.sources.forget(inner)
-    ingest(store, outer)  # an older version put in a second copy of everything
-    with store.storage.transaction():
-        store.storage.sources.remember(inner)
-    before = ids(store)
-    assert len(before) == 5
-    (outer / "daily/1.md").write_text("changed")
-    assert refresh(store).files == 2
-    assert told(ingest(store, outer, outer / "daily")) == []
-    assert ids(store) == before
 
 
 def test_sources_that_cannot_meet_cost_no_look_at_the_documents(

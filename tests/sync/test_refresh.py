@@ -121,10 +121,10 @@ def test_what_is_gone_or_cannot_be_read_is_a_warning_and_keeps_its_documents(
     report = refresh(store)
     assert [line.partition(";")[0] for line in reasons(report)] == [
         f"TOOLS.md: cannot ingest {tmp_path}/TOOLS.md: No such file or directory",
-        "closed: Permission denied",
         f"other: cannot ingest {tmp_path}/other: No such file or directory",
+        "closed: Permission denied",
     ]
-    assert f"`hybrid-memory delete --path {tmp_path}/other`" in report.warnings[2]["reason"]
+    assert f"`hybrid-memory delete --path {tmp_path}/other`" in report.warnings[1]["reason"]
     assert report.errors == []
     assert ids(store) == before
 

@@ -145,17 +145,6 @@ def test_a_source_without_a_document_can_be_deleted_by_its_path(run: Run, tmp_pa
         assert store.storage.sources.all() == []
 
 
-def test_cron_is_silent_about_nested_folders(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "w/memory").mkdir(parents=True)
-    (tmp_path / "w/memory/a.md").write_text("gpu")
-    for path in ("w/memory", "w"):
-        answer(run("ingest", "--path", str(tmp_path / path), "--provider", "none"))
-    update = run("update", "--provider", "none")
-    assert "1 file is already in the memory" in update.stderr
-    assert answer(update)["warnings_by"] == {"elsewhere": 1}
-    assert run("update", "--quiet", "--provider", "none").stderr == ""
-
-
 def test_update_says_once_that_the_server_is_down_and_keywords_answer(
     run: Run, folder: Path
 ) -> None:

@@ -42,7 +42,7 @@ from ...storage.source import (
 )
 from ...storage.targets import find
 from ...store import HybridStore, retry_once
-from ...sync.plan import by_claim
+from ...sync.plan import by_depth
 from ...sync.texts import chunking_of_texts
 from ...text.characters import hasher
 
@@ -234,7 +234,7 @@ def _places(store: HybridStore, path: str) -> Iterator[Place]:
     """Yield the path as seen from each source that contains it, first from the source that would
     ingest it.
     """
-    for source in by_claim(store.storage):
+    for source in by_depth(store.storage):
         folder = path
         names: list[str] = []
         while os.path.realpath(folder) != source.path and folder != os.path.dirname(folder):
