@@ -539,7 +539,7 @@ def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size)
         return not part.translate(dict.fromkeys(map(ord, "|:->"))).strip()
 
     sections = chunker._sections(text, headings)
-    for part in chunker._parts(text, sections, [], size[0], ""):
+    for part in chunker._parts(text, sections, size[0], ""):
         for begin, end, *_ in passages(text, part, *size, blocks):
             assert before < begin < end
             assert covered - begin <= size[1]
