@@ -303,32 +303,19 @@ class HybridStore:
 
     @retry_once
     def answer(self, query: str, request: Request) -> Answer:
-        """Search; the answer has the results, warnings and timings.
-
-        If a -word excludes all results, it is searched for as a word.
-        """
+        """Search; the answer has the results, warnings and timings."""
         planned = self.plan(query, request)
-        answer = self._run_plan(planned)
-        if planned.query.leaves_out_words and answer.is_empty:
-            other = self._run_plan(self.plan(query, request, may_leave_out_words=False))
-            if not other.is_empty:
-                answer = other
-        self._warn(*answer.warnings, *operator_lines(answer.operators))
-        return answer
-
-    def plan(self, query: str, request: Request, *, may_leave_out_words: bool = True) -> Plan:
-        """Decide what a query and its options mean in this store; see search/plan.py."""
-        return plan(
-            self.storage, self.config, query, request, may_leave_out_words=may_leave_out_words
-        )
-
-    def _run_plan(self, planned: Plan) -> Answer:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
         answer = search.answer(planned)
         advise(answer, planned, self.storage)
+        self._warn(*answer.warnings, *operator_lines(answer.operators))
         return answer
+
+    def plan(self, query: str, request: Request) -> Plan:
+        """Decide what a query and its options mean in this store; see search/plan.py."""
+        return plan(self.storage, self.config, query, request)
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Returns the number of its chunks: 0 if no document has this id."""

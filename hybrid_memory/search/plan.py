@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import QueryError
 from ..storage.filters import Filters
-from ..text.query import Query, Term, may_have_operators
+from ..text.query import Query, Term
 from ..text.written_days import date_of_token
 from .request import Request
 
@@ -70,16 +70,20 @@ def plan(
     settings: "Settings",
     text: str,
     request: "Request",
-    *,
-    may_leave_out_words: bool = True,
 ) -> Plan:
-    """Read a query, whose operators the store decides on, and complete the options of its search.
+    """Read a query and complete the options of its search.
 
     Raises QueryError for a query with too many filters, for an FTS5 expression in other words, and
     for `linked_to` if its document is ambiguous; NotFoundError if there is no such document.
     """
     with storage.snapshot():
-        query = _read(storage, text, request, may_leave_out_words=may_leave_out_words)
+        query = Query(
+            text,
+            fts_syntax=request.fts_syntax,
+            today=request.today,
+            is_typed=request.typed,
+            is_literal=request.literal,
+        )
         filters = request.filters
         if query.asked:
             from ..storage.filter_values import narrowed
@@ -104,20 +108,3 @@ def plan(
             "an expression in the syntax of FTS5 cannot be asked in other words (also)"
         )
     return Plan(query, also, request._replace(**options))
-
-
-def _read(storage: "Storage", text: str, request: "Request", *, may_leave_out_words: bool) -> Query:
-    memory = None
-    if may_have_operators(text):
-        from ..storage.filter_values import StoredMemory
-
-        memory = StoredMemory(storage, request.filters)
-    return Query(
-        text,
-        fts_syntax=request.fts_syntax,
-        today=request.today,
-        is_typed=request.typed,
-        is_literal=request.literal,
-        memory=memory,
-        may_leave_out_words=may_leave_out_words,
-    )

@@ -447,16 +447,6 @@ class Catalog(Protocol):
         document.
         """
 
-    def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
-        """The metadata key with this name, ignoring case, in the documents that match the filters,
-        or None.
-        """
-
-    def metadata_like(self, pattern: str, filters: "Filters | None" = None) -> Iterable[str]:
-        """The metadata (JSON) of the documents that match the filters, if they match a LIKE
-        pattern, ignoring case.
-        """
-
     def metadata_keys(self) -> list[tuple[str, int]]:
         """Each metadata key with the number of documents that have it, the most frequent first."""
 

@@ -50,35 +50,6 @@ def like_plain(text: str) -> str | None:
     return f"%{'%'.join(text.lower().split())}%" if is_plain else None
 
 
-def like_key(name: str) -> str:
-    """A LIKE pattern for metadata (JSON) with a key of this name, in any spelling of its other
-    letters than ASCII, and of its spaces and signs.
-    """
-    return f'%"{_wild(name)}"%'
-
-
-def like_text(text: str) -> str:
-    """A LIKE pattern for metadata (JSON) with this text, ignoring case. It may also match metadata
-    without the text.
-    """
-    return f"%{_wild(text)}%"
-
-
-def _wild(text: str) -> str:
-    """Replace everything that LIKE does not compare ignoring case by a wildcard."""
-    return "".join(letter if letter.isascii() and letter.isalnum() else "%" for letter in text)
-
-
-def key_like(name: str, metadata: Iterable[str]) -> str | None:
-    """The first key in these metadata (JSON) with this name in any spelling, or None."""
-    wanted = name_key(name)
-    for text in metadata:
-        for key in _keys_in(json.loads(text)):
-            if name_key(key) == wanted:
-                return key
-    return None
-
-
 def keys_of(metadata: Iterable[str]) -> list[tuple[str, int]]:
     """Each key in these metadata (JSON), dotted in nested maps, with the number of metadata that
     have it, the most frequent first.

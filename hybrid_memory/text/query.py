@@ -34,7 +34,7 @@ from .equality import Form, other_forms
 
 if TYPE_CHECKING:
     from .dates import Period
-    from .operators import Memory, Operators
+    from .operators import Operators
 
 # Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
 MAX_QUERY = 2000
@@ -81,8 +81,7 @@ class Query:
 
     With `fts_syntax`, the text is an expression in FTS5's own language, which the properties below
     read like any text. With `is_typed`, its last word is incomplete. With `is_literal`, operators
-    are words; otherwise the searched `memory` decides what is an operator, and without
-    `may_leave_out_words`, no -word is one (text/operators.py).
+    (text/operators.py) are words.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
     phrase, src and ts; the last four are its words. A possessive ending is not part of a word:
@@ -98,13 +97,10 @@ class Query:
         is_typed: bool = False,
         is_literal: bool = False,
         substitutes: Mapping[str, Sequence[str]] = NOTHING,
-        memory: "Memory | None" = None,
-        may_leave_out_words: bool = True,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
         self.asked: Mapping[str, Any] = {}  # fields of `Filters` from operators
         self.operators: Operators = NO_OPERATORS
-        self.leaves_out_words = False  # a -word is an operator
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
         self.substitutes = substitutes  # word -> words searched instead
@@ -114,22 +110,16 @@ class Query:
         self._alternatives: list[list[str]] = []  # groups of words and phrases joined by OR
         if not (fts_syntax or is_literal):
             if may_have_operators(self.text):
-                self._take_operators(memory, may_leave_out_words=may_leave_out_words)
+                self._take_operators()
             self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
         self._start = self.text[:MAX_QUERY]
 
-    def _take_operators(self, memory: "Memory | None", *, may_leave_out_words: bool) -> None:
-        from .operators import UnknownMemory, read  # few queries need it
+    def _take_operators(self) -> None:
+        from .operators import read  # few queries need it
 
-        reading = read(
-            self.text,
-            self._today,
-            memory or UnknownMemory(),
-            may_leave_out_words=may_leave_out_words,
-        )
+        reading = read(self.text, self._today)
         self.text = reading.text
         self.operators = reading.operators
-        self.leaves_out_words = reading.leaves_out_words
         self.asked = reading.asked
         if "without" in reading.asked:
             without = [phrase(fold(text)) for text in reading.asked["without"]]

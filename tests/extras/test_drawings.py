@@ -73,7 +73,7 @@ def test_of_a_note_with_a_drawing_the_words_are_text_with_their_lines(
     assert (hit["doc_id"], hit["start_line"]) == (doc_id, 7)
     targets = [link["target"] for link in links(store, doc_id)["links"]]
     assert targets == ["Boiler", "gauge.png"]
-    assert [hit["doc_id"] for hit in store.search("valve tag:plans")] == [doc_id]
+    assert [hit["doc_id"] for hit in store.search("tag:plans valve")] == [doc_id]
 
 
 def drawn(*elements: Any, **more: Any) -> bytes:

@@ -33,6 +33,7 @@ from hybrid_memory.surface import opening
 from hybrid_memory.surface.arguments import parse
 from hybrid_memory.surface.opening import open_store, place
 from hybrid_memory.surface.output import confidence_text
+from hybrid_memory.text.operators import NEEDS_QUOTES
 from tests.command import answer, in_process
 from tests.extras.run_async import connection, run_async
 from tests.fake_ollama import FakeOllama
@@ -448,17 +449,17 @@ def test_how_a_query_was_read_stands_below_the_passages(environ: dict[str, str])
         await ask(client, "memory_store", doc_id="b", text="the pods of a whale")
         told = await ask(client, "memory_search", query="kubectl get pods -owide", mode="keyword")
         assert citations(told)[0] == "a#L1-L1"
-        assert told.splitlines()[-1] == "[a passage contains '-owide': searched for the words]"
-        told = await ask(client, "memory_search", query="pods -whale", mode="keyword")
+        assert told.splitlines()[-1] == f"[{NEEDS_QUOTES}: searched for the words]"
+        told = await ask(client, "memory_search", query='pods -"whale"', mode="keyword")
         assert citations(told) == ["a#L1-L1"]
-        assert told.splitlines()[-1] == "[left out by -whale]"
-        told = await ask(client, "memory_search", query="zebra in:b", mode="keyword")
+        assert told.splitlines()[-1] == '[left out by -"whale"]'
+        told = await ask(client, "memory_search", query="in:b zebra", mode="keyword")
         assert told.startswith("Nothing found.")
         assert told.splitlines()[1:] == ["[filtered by in:b]"]
-        query = "pods of the zebra in the valley of the moon -whale"
+        query = 'pods of the zebra in the valley of the moon -"whale"'
         told = await ask(client, "memory_search", query=query, mode="keyword", min_confidence=0.9)
         assert told.startswith("No strong match")
-        assert told.splitlines()[1:] == [f"[{OTHER_WORDS}]", "[left out by -whale]"]
+        assert told.splitlines()[1:] == [f"[{OTHER_WORDS}]", '[left out by -"whale"]']
 
     with_client(environ, play)
 

@@ -94,15 +94,16 @@ def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStor
 def test_how_the_query_was_read_is_told(run: Run) -> None:
     for name, text in {"a": "a server -vv", "b": "a server of cats"}.items():
         run("store", "--doc-id", name, "--text", text, "--provider", "none")
-    done = run("why", "b", "server tag:nosuch -cats", "--provider", "none", "--json")
+    done = run("why", "b", 'server tag:ops -"cats"', "--provider", "none", "--json")
     assert done.stderr.splitlines() == [
-        "hybrid-memory: left out by -cats",
-        "hybrid-memory: no document has the tag 'nosuch': searched for the words",
+        'hybrid-memory: left out by -"cats"',
+        "hybrid-memory: 'tag:ops' is a filter only before the words, or as tag:\"ops\": "
+        "searched for the words",
     ]
     found = json.loads(done.stdout)["search"]
     assert found["rank"] is None
-    assert found["operators"]["without"] == ["-cats"]
-    assert list(found["operators"]["words"]) == ["tag:nosuch"]
+    assert found["operators"]["without"] == ['-"cats"']
+    assert list(found["operators"]["words"]) == ["tag:ops"]
 
 
 def test_the_plan_of_the_search_is_printed(run: Run, environ: dict[str, str]) -> None:

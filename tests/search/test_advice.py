@@ -75,5 +75,5 @@ def test_the_reason_for_no_result_is_named(store: HybridStore) -> None:
     store.store("a", "the cat")
     assert hint_of(store, []) == NOTHING_FOUND
     assert store.answer("zebra", Request(mode="keyword")).hint == NOTHING_FOUND
-    filtered = store.answer("zebra tag:ops", Request(mode="keyword"))
-    assert filtered.hint == NOTHING_FOUND  # the filter was searched for as words
+    words = store.answer("zebra tag:ops", Request(mode="keyword"))
+    assert words.hint == NOTHING_FOUND

@@ -226,11 +226,11 @@ def test_filters_in_a_query_narrow_it_as_options_do(keyword_store: HybridStore) 
     def found(query: str, filters: Filters | None = None) -> set[str]:
         return {hit["doc_id"] for hit in keyword_store.search(query, filters=filters)}
 
-    assert found("backups in:a") == {"a/2026-03-01", "a/2026-04-01"}
-    assert found("backups tag:ops") == {"a/2026-03-01", "a/2026-04-01"}
-    assert found("backups tag:ops", Filters(inside="b")) == set()
-    assert found("backups in:a", Filters(inside="b")) == {"a/2026-03-01", "a/2026-04-01"}
-    assert found("xyzzyplugh in:a") == set()
+    assert found("in:a backups") == {"a/2026-03-01", "a/2026-04-01"}
+    assert found("tag:ops backups") == {"a/2026-03-01", "a/2026-04-01"}
+    assert found("tag:ops backups", Filters(inside="b")) == set()
+    assert found("in:a backups", Filters(inside="b")) == {"a/2026-03-01", "a/2026-04-01"}
+    assert found("in:a xyzzyplugh") == set()
     assert found("in:a") == set()
     assert "no words to look for" in keyword_store.warnings[-1]
 

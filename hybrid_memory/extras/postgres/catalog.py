@@ -3,13 +3,12 @@ inconsistencies. Changes nothing.
 """
 
 import json
-from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
 from ...storage.encoding import UNIT
 from ...storage.filters import Filters
-from ...storage.matching import key_like, keys_of, like_key
+from ...storage.matching import keys_of
 from ...storage.rows import MISCOUNT
 from ...storage.source import DocumentRow, SourceFile
 from .chunks import Links, text_of_chunks
@@ -79,9 +78,8 @@ select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
 where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r'
 """
 
-METADATA_LIKE = """
-select metadata from documents d
-where  d.space = %(space)s and {condition} and lower(metadata) like lower(%(pattern)s)
+WITH_METADATA = """
+select metadata from documents where space = %(space)s and metadata <> '{}'
 """
 METADATA = f"""
 select metadata, source_path is not null, number from documents where {OF_SPACE} and doc_id = %(doc_id)s
@@ -164,17 +162,9 @@ class Catalog:
             "passages": self._dicts(PASSAGES, number=number),
         }
 
-    def key_of(self, name: str, filters: Filters | None = None) -> str | None:
-        return key_like(name, self.metadata_like(like_key(name), filters))
-
-    def metadata_like(self, pattern: str, filters: Filters | None = None) -> Iterable[str]:
-        where, given = self._condition(filters)
-        statement = METADATA_LIKE.format(condition=where)
-        rows = self._conn.all(statement, self._parameters(pattern=text(pattern), **given))
-        return (metadata for (metadata,) in rows)
-
     def metadata_keys(self) -> list[tuple[str, int]]:
-        return keys_of(self.metadata_like('%":%'))
+        rows = self._conn.all(WITH_METADATA, self._parameters())
+        return keys_of(metadata for (metadata,) in rows)
 
     def facets(self) -> dict[str, Any]:
         return {
@@ -309,7 +299,7 @@ class Checks:
             NOT_STORED, self._parameters
         )[0]
 
-    def rows(self, *, thorough: bool) -> list[str]:  # types and foreign keys rule out the others
+    def rows(self) -> list[str]:  # types and foreign keys rule out the others
         miscounted = self._conn.all(MISCOUNTED, self._parameters)
         return [MISCOUNT.format(doc_id) for (doc_id,) in miscounted]
 

@@ -12,7 +12,7 @@ from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, 
 from ...text.characters import plural, storable
 from ..encoding import FLOAT_BYTES, UNIT, decode_embedding
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
-from ..matching import key_like, keys_of, like_key
+from ..matching import keys_of
 from ..rows import MISCOUNT
 from ..source import DocumentRow, SourceFile
 from . import bitplanes, word_list
@@ -77,7 +77,7 @@ select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
 
-METADATA_LIKE = "select metadata from documents d where {condition} and metadata like ?"
+WITH_METADATA = "select metadata from documents where metadata <> '{}'"
 METADATA = "select metadata, source_path is not null from documents where doc_id = ?"
 PASSAGES = """
 select chunk_id, heading, heading_path, start_line, end_line from chunks where doc_id = ? order by id
@@ -148,16 +148,8 @@ class Catalog:
             "passages": dicts(self._conn.execute(PASSAGES, (doc_id,))),
         }
 
-    def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
-        return key_like(name, self.metadata_like(like_key(name), filters))
-
-    def metadata_like(self, pattern: str, filters: "Filters | None" = None) -> Iterable[str]:
-        where, values = self._condition(filters)
-        rows = self._conn.execute(METADATA_LIKE.format(condition=where), (*values, pattern))
-        return (metadata for (metadata,) in rows)
-
     def metadata_keys(self) -> list[tuple[str, int]]:
-        return keys_of(self.metadata_like('%":%'))
+        return keys_of(metadata for (metadata,) in self._conn.execute(WITH_METADATA))
 
     def facets(self) -> dict[str, Any]:
         return {

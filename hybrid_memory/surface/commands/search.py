@@ -36,7 +36,7 @@ def search_options(parser: Parser) -> None:
         nargs="*",
         metavar="QUERY",
         help='words; "a phrase"; a OR b; '
-        "tag:T in:DIR date:2026-03 before:D after:D modified:D KEY:V; - leaves out",
+        "tag:T in:DIR date:2026-03 before:D after:D modified:D where:KEY=V; - leaves out",
     )
     parser.add_argument(
         "--query",

@@ -119,7 +119,7 @@ def test_nothing_moves_for_those_who_want_it_so(open_page: Open) -> None:
     assert page.evaluate("() => document.getAnimations().length") == 0
 
 
-@pytest.mark.parametrize("address", ["", "?q=repaired+tag:ops&since=2026-01-01&in=notes"])
+@pytest.mark.parametrize("address", ["", "?q=tag:ops+repaired&since=2026-01-01&in=notes"])
 def test_header_has_no_broken_words_at_any_width(open_page: Open, address: str) -> None:
     page = open_page(address)
     page.wait_for_selector("#results li, .figures")

@@ -62,7 +62,7 @@ def answers(address: str, embedder: TopicEmbedder) -> list[list[dict[str, object
             for mode in ("keyword", "vector", "hybrid")
             for collection in (None, "notes")
         ]
-        found.append(store.search("gpu -coffee", mode="keyword"))
+        found.append(store.search('gpu -"coffee"', mode="keyword"))
         return found
 
 

@@ -405,17 +405,12 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
 
 
 def test_the_answer_has_how_the_query_was_read(client: Client) -> None:
-    query = '-gnu server tag:ops in:"memory" http://x:1 after:nonsense -tag:old status:x tag:nosuch'
+    query = """tag:ops -tag:old after:nonsense server in:"memory" http://x:1 -"gnu" -x"""
     answer = client.json("/api/search", q=query)
-    tags = "there are gpu, ops"
     assert answer["operators"] == {
         "filters": ["tag:ops", 'in:"memory"'],
-        "without": ["-gnu", "-tag:old"],
-        "words": {
-            "after:nonsense": "'after:nonsense' is not a date",
-            "status:x": "no document has 'status' in its metadata",
-            "tag:nosuch": f"no document has the tag 'nosuch' ({tags})",
-        },
+        "without": ["-tag:old", '-"gnu"'],
+        "words": {"after:nonsense": "'after:nonsense' has no date after the colon"},
     }
     assert all(hit["operators"] == answer["operators"] for hit in answer["results"])
     assert answer["warnings"] == []
@@ -424,10 +419,10 @@ def test_the_answer_has_how_the_query_was_read(client: Client) -> None:
     assert client.json("/api/search", q="server")["operators"] == nothing
 
 
-def test_a_word_is_left_out_over_http_as_everywhere(client: Client, run: Run) -> None:
+def test_a_text_is_left_out_over_http_as_everywhere(client: Client, run: Run) -> None:
     for name, text in {"a": "An axolotl swims.", "b": "An axolotl sleeps."}.items():
         run("store", "--doc-id", name, "--text", text)
-    found = client.json("/api/search", q="axolotl -swims", mode="keyword")["results"]
+    found = client.json("/api/search", q='axolotl -"swims"', mode="keyword")["results"]
     assert [hit["doc_id"] for hit in found] == ["b"]
 
 
