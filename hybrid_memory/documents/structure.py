@@ -198,7 +198,7 @@ class _Scan:
     def _read(self, number: int, line: str) -> None:
         if "\t" in line:
             line = line.expandtabs(4)
-        line = line.rstrip(" ")
+        line = line.rstrip()  # as for every part of the text, any space of Unicode is space
         column, matched = self._continued(line)
         if self._fence:
             if matched == len(self._open):

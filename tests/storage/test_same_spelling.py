@@ -103,8 +103,8 @@ def test_an_operator_finds_a_note_in_any_spelling(store: HybridStore, asked: Spe
     name, word = nfd("réunion"), asked("réunion")
     put(store, f"{name}/note.md", "The fridge hums.", {"tags": [name], "theme": name})
     put(store, "other/plain.md", "The fridge hums.", {})
-    for operator in (f"tag:{word}", f"in:{word}", f"theme:{word}", "-in:other"):
-        hits = store.search(f"fridge {operator}")
+    for operator in (f"tag:{word}", f"in:{word}", f"where:theme={word}", "-in:other"):
+        hits = store.search(f"{operator} fridge")
         assert [hit["doc_id"] for hit in hits] == [f"{name}/note.md"], operator
 
 

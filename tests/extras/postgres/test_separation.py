@@ -200,7 +200,7 @@ def test_nothing_of_another_space_is_changed(
         assert [hit["text"] for hit in secret.search("xyzzy")] == [SECRET.strip()]
         whole = secret.storage.documents.whole("xyzzy")
         assert whole and "planted" not in repr(whole)
-        assert secret.storage.checks.rows(thorough=True) == []
+        assert secret.storage.checks.rows() == []
         assert secret.delete("xyzzy") == 1
         assert secret.store("xyzzy", SECRET) == 1
 
