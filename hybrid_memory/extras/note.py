@@ -8,12 +8,12 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..documents.files import BadFileError, open_regular, vault_settings
+from ..documents.files import vault_settings
 from ..documents.structure import markdown_structure
 from ..errors import HybridMemoryError, MissingStoreError, SourceError
 from ..storage.source import is_in, real_path
@@ -35,7 +35,6 @@ NOTES = "Notes"  # the heading of the lines
 DAILY_NOTES = "daily-notes.json"
 FORMAT = "YYYY-MM-DD"  # Obsidian's default
 DAYS_CHECKED = 60  # days, today included, whose notes are checked for the language of their names
-LARGEST_TEMPLATE = 1_000_000  # bytes
 # Full names of the days of the week, then of the months
 NAMES = {
     "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April "
@@ -53,13 +52,8 @@ NAMES = {
     "pt": "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo janeiro "
     "fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
 }
-# Tokens of a moment.js date format, which Obsidian uses. Text in brackets is literal, and so is
-# anything else that is not a token.
-TOKEN = re.compile(
-    r"\[([^\[\]]*)\]|YYYY|YY|Q|MMMM|MMM|MM|M|DDDD|DDD|DD|Do|D|dddd|ddd|dd|d|E|GGGG|gggg|WW|W|ww|w"
-    r"|HH|H|hh|h|mm|m|ss|s|A|a"
-)
-FIELD = re.compile(r"\{\{\s*(date|time|title)\s*(?::([^{}]*))?\}\}")  # in a template
+# A part of a moment.js format: text in brackets, letters, or one other character
+PART = re.compile(r"\[([^\[\]]*)\]|Do|([A-Za-z])\2*|.", re.DOTALL)
 
 
 def note_options(parser: Parser) -> None:
@@ -100,7 +94,7 @@ def write_note(
     now = datetime.now()
     if isinstance(folder, Vault):
         path = folder.note(now)
-        initial_text = folder.initial_text(path, now)
+        initial_text = ""
         folder = folder.folder
     else:
         path = os.path.join(folder, f"{now:%Y-%m-%d}.md")
@@ -133,17 +127,15 @@ def _ingested_folders(open_store: OpenStore) -> list[str]:
 
 
 class Vault(NamedTuple):
-    """A vault with settings for daily notes: their folder, the format of their names, and the
-    template.
-    """
+    """A vault with settings for daily notes: their folder, and the format of their names."""
 
     path: str
     folder: str
     format: str
-    template: str  # relative to the vault; "" without a template
 
     def note(self, now: datetime) -> str:
-        """Return the path of today's note. Raises SourceError for a path outside the vault.
+        """Return the path of today's note. Raises SourceError for a path outside the vault, and for a
+        format that names more than days, weeks, months and years.
 
         Names of days and months are in the language of the most recent notes, or in English if
         these do not determine one language.
@@ -165,28 +157,6 @@ class Vault(NamedTuple):
             )
         return path
 
-    def initial_text(self, path: str, now: datetime) -> str:
-        """Return the initial text of a new note: the template, filled in as Obsidian does."""
-        if not self.template:
-            return ""
-        template = os.path.join(self.path, f"{self.template.removesuffix('.md')}.md")
-        text = ""
-        with (
-            suppress(OSError, ValueError, BadFileError),
-            open_regular(template, follow_symlinks=False) as file,
-        ):
-            text = file.read(LARGEST_TEMPLATE).decode()
-        title = os.path.basename(path).removesuffix(".md")
-        formats = {"date": FORMAT, "time": "HH:mm"}
-
-        def value(field: re.Match[str]) -> str:
-            if field[1] == "title":
-                return title
-            return formatted(field[2] or formats[field[1]], now)
-
-        text = FIELD.sub(value, text)
-        return text if text.endswith("\n") or not text else f"{text}\n"
-
 
 def vault_at(path: str) -> Vault | None:
     """Return the vault at this folder; None if it is not a vault with settings for daily notes."""
@@ -194,62 +164,48 @@ def vault_at(path: str) -> Vault | None:
         return None
     settings = vault_settings(path, DAILY_NOTES)
     folder = os.path.normpath(os.path.join(path, str(settings.get("folder") or "").strip("/")))
-    template = str(settings.get("template") or "").strip("/")
-    return Vault(path, folder, str(settings.get("format") or FORMAT), template)
+    return Vault(path, folder, str(settings.get("format") or FORMAT))
 
 
 def formatted(pattern: str, day: datetime, language: str = "en") -> str:
     """Format a day in moment.js format. Short names are English in every language.
 
     'YYYY/MM/YYYY-MM-DD dddd' -> '2026/11/2026-11-24 Tuesday'
+
+    Raises SourceError for parts that are not of a date, because the note that Obsidian would open
+    is then not known.
     """
-    names = NAMES[language].split()
-    weekday, month = names[day.weekday()], names[6 + day.month]
-    english = NAMES["en"].split()
-    short_day, short_month = english[day.weekday()], english[6 + day.month]
-    year, week, number = day.isocalendar()
-    hour = day.hour % 12 or 12
-    noon = "AM" if day.hour < 12 else "PM"
-    ordinal = "th"
-    if day.day not in (11, 12, 13):
-        ordinal = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
-    day_of_year = day.timetuple().tm_yday
+    names, english = NAMES[language].split(), NAMES["en"].split()
+    year, week, _ = day.isocalendar()
     parts = {
         "YYYY": f"{day:%Y}",
         "YY": f"{day:%y}",
-        "Q": f"{(day.month + 2) // 3}",
         "M": f"{day.month}",
         "MM": f"{day:%m}",
-        "MMM": short_month[:3],
-        "MMMM": month,
+        "MMM": english[6 + day.month][:3],
+        "MMMM": names[6 + day.month],
         "D": f"{day.day}",
         "DD": f"{day:%d}",
-        "Do": f"{day.day}{ordinal}",
-        "DDD": f"{day_of_year}",
-        "DDDD": f"{day_of_year:03}",
-        "d": f"{number % 7}",
-        "dd": short_day[:2],
-        "ddd": short_day[:3],
-        "dddd": weekday,
-        "E": f"{number}",
+        "ddd": english[day.weekday()][:3],
+        "dddd": names[day.weekday()],
         "GGGG": f"{year}",
-        "gggg": f"{year}",
         "W": f"{week}",
         "WW": f"{week:02}",
-        "w": f"{week}",
-        "ww": f"{week:02}",
-        "H": f"{day.hour}",
-        "HH": f"{day:%H}",
-        "h": f"{hour}",
-        "hh": f"{hour:02}",
-        "m": f"{day.minute}",
-        "mm": f"{day:%M}",
-        "s": f"{day.second}",
-        "ss": f"{day:%S}",
-        "A": noon,
-        "a": noon.lower(),
     }
-    return TOKEN.sub(lambda match: match[1] if match[1] is not None else parts[match[0]], pattern)
+
+    def written(part: re.Match[str]) -> str:
+        if part[1] is not None:
+            return part[1]
+        if not part[0].isascii() or not part[0].isalpha():
+            return part[0]
+        if part[0] not in parts:
+            raise SourceError(
+                f"the names of daily notes have {part[0]!r} in their format {pattern!r}; "
+                f"known are {', '.join(parts)}, and text in brackets: check .obsidian/{DAILY_NOTES}"
+            )
+        return parts[part[0]]
+
+    return PART.sub(written, pattern)
 
 
 def _folder(sources: list[str], workspace: str | None) -> str | Vault:
