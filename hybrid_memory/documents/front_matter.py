@@ -1,9 +1,9 @@
 """Read the front matter of a note: YAML between two lines of dashes.
 
 The reader supports the YAML in notes: nested maps and lists in block and flow style, plain, quoted
-and block scalars, comments, anchors, aliases, merge keys. An unreadable line is left out and
-reported, without affecting the lines around it. An invalid YAML value, such as `*Italic* otter` or
-`@ann`, is a text.
+and block scalars, comments. An unreadable line is left out and reported, without affecting the lines
+around it. An anchor, an alias, a merge key or a tag is reported and read as text. An invalid YAML
+value, such as `*Italic* otter` or `@ann`, is a text.
 
 Keys are converted to lower case. Null values are left out, in lists too. [[Wikilinks]] need no
 quotes.
@@ -18,21 +18,20 @@ from ..text.characters import with_plain_newlines
 from ..text.dates import DATE_KEYS
 from .yaml_flow import Flow, UnreadableError
 from .yaml_values import (
-    ANCHOR,
     BLOCK_SCALAR,
     DEEPEST,
+    MERGE,
+    NODE_PROPERTY,
     NOTE_LINK,
     QUOTED,
     QUOTED_PART,
     TOO_DEEP,
-    TYPE,
-    Anchors,
-    Map,
     TooLargeError,
     Value,
     block_text,
     column_of,
     folded,
+    scalar,
     unquoted,
 )
 
@@ -41,6 +40,7 @@ MAX_METADATA = 65_536
 KNOWN_KEYS = frozenset((*DATE_KEYS, "title", "tags", "tag", "aliases", "alias", "description"))
 MOST_STRAYS = 1000  # with this many more other lines than keys, the rest is prose
 NAMED = 3  # problems of a file that are described; the others are counted
+NOT_SUPPORTED = "is read as text: anchors, aliases, merge keys and tags of YAML are not supported"
 LONGEST_QUOTE = 60  # characters of a line that a problem quotes
 
 # No plain scalar begins with one of these (YAML 1.2.2, 7.3.3).
@@ -123,7 +123,7 @@ def value_of(written: str) -> Value:
     "3" -> 3, "[a, 3]" -> ["a", 3], "{port: 22}" -> {"port": 22}, "1.10" -> "1.10", "|" -> "|"
     """
     line = written.strip()
-    is_text = "\n" in line or " #" in line or line[:1] in ("", "&", "!", "#")
+    is_text = "\n" in line or " #" in line or line[:1] in ("", "#")
     if is_text or BLOCK_SCALAR.fullmatch(line):
         return written
     try:
@@ -151,7 +151,6 @@ class Reader:
         self._at = 0
         self._first_line = first_line
         self._room = MAX_METADATA
-        self._anchors = Anchors()
         self._patience = MAX_METADATA  # characters to search for a closing bracket
         self._is_tags = False
 
@@ -165,13 +164,13 @@ class Reader:
             if in_braces is not None:
                 return in_braces
         self.begins_with_key = pair_of(line.strip()) is not None
-        metadata = Map()
+        metadata: dict[str, Value] = {}
         while line is not None and not self._is_prose():
             self._add_keys(metadata, column_of(line))
             line = self._content()
-        return metadata.values
+        return metadata
 
-    def _add_keys(self, metadata: Map, indent: int) -> None:
+    def _add_keys(self, metadata: dict[str, Value], indent: int) -> None:
         """Add the keys that begin at this column, as long as there is room."""
         for key, rest in self._pairs(indent):
             begin = self._at - 1
@@ -279,15 +278,20 @@ class Reader:
                 self._problem(self._at - 1, reason)
 
     def _map(self, indent: int, depth: int) -> dict[str, Value]:
-        found = Map()
+        found: dict[str, Value] = {}
         for key, rest in self._pairs(indent):
             begin = self._at - 1
             self._put(found, key, self.value(rest, indent, depth), begin)
-        return found.values
+        return found
 
-    def _put(self, found: Map, key: str, value: Value | None, at: int) -> None:
-        if found.put(key, value):
+    def _put(self, found: dict[str, Value], key: str, value: Value | None, at: int) -> None:
+        if value is None:
+            return
+        if key == MERGE:
+            self._problem(at, f"{shown(key)} {NOT_SUPPORTED}")
+        if key in found:
             self._problem(at, f"{shown(key)} occurs twice; the last value counts")
+        found[key] = value
 
     def _list(self, indent: int, depth: int, *, of_key: bool) -> list[Value]:
         """Read the items of a list. The items of a key may begin in the key's column."""
@@ -324,23 +328,6 @@ class Reader:
     def value(self, rest: str, indent: int, depth: int = 0, *, of_key: bool = True) -> Value | None:
         """Read the value that begins in the rest of a line, or below it. Raises TooLargeError."""
         rest = rest.strip()
-        if not rest or rest[0] not in "&!":
-            return self._bare_value(rest, indent, depth, of_key=of_key)
-        anchor = ANCHOR.match(rest)
-        if anchor:
-            rest = rest[anchor.end() :]
-        type_ = TYPE.match(rest)
-        if type_:
-            rest = rest[type_.end() :]
-        is_text = type_ is not None and type_[1] == "str"
-        value = self._bare_value(rest, indent, depth, of_key=of_key, is_text=is_text)
-        if anchor:
-            self._anchors.put(anchor[1], value)
-        return value
-
-    def _bare_value(
-        self, rest: str, indent: int, depth: int, *, of_key: bool, is_text: bool = False
-    ) -> Value | None:
         if not rest or self._is_comment(rest):
             return self._value_below(indent, depth, of_key=of_key)
         if rest[0] in "|>" and (style := BLOCK_SCALAR.fullmatch(rest)):
@@ -351,8 +338,13 @@ class Reader:
             return self._bracketed(rest, indent, depth, of_key=of_key)
         if rest[0] in "\"'":
             return self._quoted(rest, indent)
-        text = self._plain(rest, indent)
-        return text if is_text else self._anchors.resolved(text)
+        if NODE_PROPERTY.match(rest):
+            self._tell_property(rest)
+            return self._plain(rest, indent)
+        return scalar(self._plain(rest, indent))
+
+    def _tell_property(self, text: str) -> None:
+        self._problem(self._at - 1, f"{shown(text)} {NOT_SUPPORTED}")
 
     def _value_below(self, indent: int, depth: int, *, of_key: bool) -> Value | None:
         line = self._content()
@@ -435,13 +427,15 @@ class Reader:
         Raises UnreadableError and TooLargeError.
         """
         for lines in self._extents(indent):
-            flow = Flow("\n".join([rest, *lines]), self._anchors, is_tags=self._is_tags)
+            flow = Flow("\n".join([rest, *lines]), is_tags=self._is_tags)
             try:
                 value = flow.whole(depth)
             except UnreadableError as error:
                 if not (error.is_open or lines):
                     raise
             else:
+                for text in flow.properties:
+                    self._tell_property(text)
                 self._at += flow.lines_passed
                 return value
         raise UnreadableError(is_open=True)

@@ -3,14 +3,12 @@
 import re
 
 from .yaml_values import (
-    ANCHOR,
     DEEPEST,
+    MERGE,
+    NODE_PROPERTY,
     NOTE_LINK,
     QUOTED_PART,
     TOO_DEEP,
-    TYPE,
-    Anchors,
-    Map,
     TooLargeError,
     Value,
     folded,
@@ -37,10 +35,10 @@ class UnreadableError(Exception):
 class Flow:
     """Reads the list or map at the beginning of a text."""
 
-    def __init__(self, source: str, anchors: Anchors, *, is_tags: bool = False) -> None:
+    def __init__(self, source: str, *, is_tags: bool = False) -> None:
         self.lines_passed = 0
+        self.properties: list[str] = []  # anchors, aliases and tags, which are read as text
         self._source = source
-        self._anchors = anchors
         self._space = SPACE_IN_TAGS if is_tags else SPACE
         self._at = 0
 
@@ -77,13 +75,6 @@ class Flow:
 
     def _value(self, depth: int) -> Value | None:
         first = self._next()
-        if first == "&" and (anchor := self._matched(ANCHOR)):
-            value = self._value(depth)
-            self._anchors.put(anchor[1], value)
-            return value
-        type_ = self._matched(TYPE) if first == "!" else None
-        if type_:
-            first = self._next()
         if first in ("[", "{"):
             link = self._matched(NOTE_LINK)
             if link:
@@ -93,9 +84,11 @@ class Flow:
             self._at += 1
             return self._list(depth + 1) if first == "[" else self._map(depth + 1)
         text, is_plain = self._text()
-        if is_plain and not (type_ and type_[1] == "str"):
-            return self._anchors.resolved(text)
-        return text
+        if not is_plain:
+            return text
+        if NODE_PROPERTY.match(text):
+            self.properties.append(text)
+        return scalar(text)
 
     def _list(self, depth: int) -> list[Value]:
         found: list[Value] = []
@@ -115,21 +108,21 @@ class Flow:
             self._at = end
             return value
         self._at = begin
-        pair = Map()
+        pair: dict[str, Value] = {}
         self._put_pair(pair, depth)
-        return pair.values
+        return pair
 
     def _map(self, depth: int) -> dict[str, Value]:
-        found = Map()
+        found: dict[str, Value] = {}
         is_map = self._next() == "}"
         while not self._passes("}"):
             is_map |= self._put_pair(found, depth)
             self._pass_comma("}")
         if not is_map:  # {name} is a placeholder of templates
             raise UnreadableError(is_open=False)
-        return found.values
+        return found
 
-    def _put_pair(self, found: Map, depth: int) -> bool:
+    def _put_pair(self, found: dict[str, Value], depth: int) -> bool:
         """Read a key and its value. Return whether there was a colon."""
         self._next()
         begin = self._at
@@ -138,7 +131,11 @@ class Flow:
             raise UnreadableError(is_open=False)
         has_colon = self._passes(":")
         has_value = has_colon and self._next() not in ("", ",", "}", "]")
-        found.put(key, self._value(depth) if has_value else None)
+        if key == MERGE:
+            self.properties.append(key)
+        value = self._value(depth) if has_value else None
+        if value is not None:
+            found[key] = value
         return has_colon
 
     def _pass_comma(self, closing: str) -> None:

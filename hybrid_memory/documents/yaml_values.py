@@ -11,7 +11,6 @@ from typing import Union
 Scalar = str | int | float | bool
 Value = Union[Scalar, "list[Value]", "dict[str, Value]"]
 
-ROOM = 65_536  # characters that aliases may add
 DEEPEST = 32  # nested maps and lists
 
 # yes and no are texts since YAML 1.2.
@@ -19,15 +18,14 @@ CONSTANTS: dict[str, bool | None] = {
     "~": None, "": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-MERGE = "<<"
 
 QUOTED = r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^']|'')*+'"
 QUOTED_PART = re.compile(QUOTED, re.DOTALL)
 BLOCK_SCALAR = re.compile(r"([|>])(?:([-+])?([1-9])?|([1-9])([-+]))(?:\s+#.*)?")
-ANCHOR = re.compile(r"&([^\s,\[\]{}]+)(?:\s+|$)")
-ALIAS = re.compile(r"\*([^\s,\[\]{}]+)")
-# And the ! that Ruby writes before a quote
-TYPE = re.compile(r"!!(str|int|float|bool|null|timestamp|seq|map)(?:\s+|$)|!\s+(?=[\"'])")
+# An anchor, an alias or a tag of YAML, alone or before a value. *Italic* is none.
+NODE_PROPERTY = re.compile(
+    r"(?:&[^\s,\[\]{}]+|!!\w+|!(?=\s+[\"']))(?:\s|$)|\*[^\s,\[\]{}*]+\s*(?:$|\s#)"
+)
 # For YAML, [[Note]] is a list in a list. [[1, 2]] is one here, too.
 NOTE_LINK = re.compile(r"""\[\[(?!\s*'|[-\d.\s]*,[-\d.,\s]*\]\])[^\[\]"{}]++\]\]""")
 
@@ -45,77 +43,13 @@ ESCAPES = {
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+MERGE = "<<"  # the key that adds the keys of another map
+
 TOO_DEEP = f"is nested more than {DEEPEST} deep"
-TOO_LONG = "has aliases that make it too long"
 
 
 class TooLargeError(Exception):
-    """A value is nested too deeply, or aliases make it too long. The message is a predicate."""
-
-
-class Anchors:
-    """Values by the names of their anchors. Every alias uses up some ROOM, so that aliases of
-    aliases cannot grow without bounds.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[str, tuple[Value | None, int]] = {}  # each with its size
-        self._room = ROOM
-
-    def put(self, name: str, value: Value | None) -> None:
-        self._values[name] = value, _size(value)
-
-    def resolved(self, text: str) -> Value | None:
-        """The value of an alias, or of a plain scalar. Raises TooLargeError."""
-        alias = ALIAS.fullmatch(text) if text.startswith("*") else None
-        if not alias or alias[1] not in self._values:
-            return scalar(text)
-        value, size = self._values[alias[1]]
-        self._room -= size
-        if self._room < 0:
-            raise TooLargeError(TOO_LONG)
-        return value
-
-
-def _size(value: Value | None) -> int:
-    if isinstance(value, str):
-        return len(value) + 2
-    if isinstance(value, list):
-        return sum(map(_size, value)) + 2
-    if isinstance(value, dict):
-        return sum(len(key) + 2 + _size(item) for key, item in value.items()) + 2
-    return 8
-
-
-class Map:
-    """The keys of a map while it is read, and the keys that it merges."""
-
-    def __init__(self) -> None:
-        self._own: dict[str, Value] = {}
-        self._merged: dict[str, Value] = {}
-
-    def put(self, key: str, value: Value | None) -> bool:
-        """Add a value. Return whether it replaces another one."""
-        if key == MERGE and (maps := _maps_in(value)):
-            for one in maps:
-                self._merged = {**one, **self._merged}
-            return False
-        if value is None:
-            return False
-        replaces = key in self._own
-        self._own[key] = value
-        return replaces
-
-    @property
-    def values(self) -> dict[str, Value]:
-        """All values by key. The map's own values take precedence over merged ones."""
-        return {**self._merged, **self._own}
-
-
-def _maps_in(value: Value | None) -> list[dict[str, Value]]:
-    items = value if isinstance(value, list) else [value]
-    maps = [item for item in items if isinstance(item, dict)]
-    return maps if len(maps) == len(items) else []
+    """A value is nested too deeply. The message is a predicate."""
 
 
 def scalar(text: str) -> Scalar | None:
