@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.documents.document import Document, Extract, Resumption, prepare
-from hybrid_memory.errors import QueryError
 from hybrid_memory.extras.postgres.selection import glob_pattern
 from hybrid_memory.search.coverage import of_chunks
 from hybrid_memory.storage import keyword as index
@@ -136,76 +135,6 @@ def test_both_rank_alike_under_a_filter(pair: Pair, query: str, inside: str, tag
     filters = Filters(inside=inside, tags=[tag])
     a, b = (scores(store, query, filters, 10) for store in pair)
     assert a == [(chunk, pytest.approx(score, rel=1e-6)) for chunk, score in b]
-
-
-strings = st.sampled_from(
-    [
-        "server",
-        "serv*",
-        '"gpu"',
-        '"the host"',
-        '"of a"*',
-        "the",
-        "café",
-        '"東京"',
-        "pass + word",
-        "the + server*",
-        "ran*",
-        '""',
-        '"!"',
-    ]
-)
-columns = st.sampled_from(
-    ["", "", "heading: ", "- heading: ", "{content heading} : ", "-{context content}:", "doc_id :"]
-)
-leaves = st.one_of(
-    strings,
-    st.tuples(columns, st.sampled_from(["", "^"]), strings).map("".join),
-    st.tuples(
-        columns,
-        st.lists(strings, min_size=1, max_size=3),
-        st.sampled_from(["", ", 1", ", 0", ", 40"]),
-    ).map(lambda drawn: f"{drawn[0]}NEAR({' '.join(drawn[1])}{drawn[2]})"),
-)
-expressions = st.recursive(
-    leaves,
-    lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from([" AND ", " OR ", " NOT ", " "]), inner).map("".join),
-        st.tuples(columns, inner).map(lambda drawn: f"{drawn[0]}({drawn[1]})"),
-    ),
-    max_leaves=5,
-)
-
-
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
-)
-@given(expression=expressions | st.text('abgpu"()*+^:,-{} ', max_size=12))
-def test_both_understand_the_syntax_of_fts5(pair: Pair, expression: str) -> None:
-    def told(store: HybridStore) -> dict[str, float] | str:
-        try:
-            with store.storage.snapshot():
-                return dict(
-                    named(
-                        store,
-                        store.storage.keyword()
-                        .ranked(Query(expression, fts_syntax=True), 1000)
-                        .ranking,
-                    )
-                )
-        except QueryError as error:
-            return str(error)
-
-    expected, found = map(told, pair)
-    kinds = [kind for kind in ("NEAR(", " OR ", " NOT ") if kind in expression]
-    if not isinstance(expected, str) and len(kinds) > 1:
-        expected, found = (
-            set(expected),
-            set(found),
-        )  # FTS5 counts words of groups that do not match, see expressions.py
-    assert found == (
-        expected if isinstance(expected, str | set) else pytest.approx(expected, rel=1e-6)
-    )
 
 
 @settings(

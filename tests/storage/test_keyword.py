@@ -413,6 +413,7 @@ def test_exact_phrase_is_first(keyword_store: HybridStore, found: Found) -> None
     assert found("where is “exact phrase” written")[0] == "it"
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
@@ -436,6 +437,7 @@ def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list
     assert doc_ids(keyword_store, Query(expression, fts_syntax=True)) == expected
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
@@ -457,6 +459,7 @@ def test_fts5_syntax_error_says_what_and_where(
     assert str(raised.value) == message
 
 
+@pytest.mark.sqlite
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.lists(
@@ -495,6 +498,7 @@ def test_fts5_syntax_answers_or_refuses(keyword_store: HybridStore, expression: 
         doc_ids(keyword_store, Query(expression, fts_syntax=True))
 
 
+@pytest.mark.sqlite
 def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
     with pytest.raises(QueryError, match="characters"):
         doc_ids(keyword_store, Query(") " * 10_000, fts_syntax=True))

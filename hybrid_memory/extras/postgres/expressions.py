@@ -1,19 +1,11 @@
-"""Find the phrases and fragments of a query, and expressions in FTS5's syntax, in our postings.
+"""Find the phrases and fragments of a query in our postings.
 
 `Phrases` looks up the terms of a query, and the chunks with a phrase or a prefix.
-`substring_search` is the last resort, for what is not a word, such as '→' and '🎉'. `Matches`
-evaluates an expression in FTS5's syntax, with the BM25 that FTS5 gives to each chunk.
-
-In one case the scores differ from FTS5's: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the
-score of b for a chunk with a, b, c and d in which c and d are not side by side (fts5ExprNearTest in
-fts5_expr.c fills the places of one phrase before it tests the next). Here it does not count.
+`substring_search` is the last resort, for what is not a word, such as '→' and '🎉'.
 """
 
 import re
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
-from math import inf
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -21,18 +13,14 @@ from ...storage.bm25 import (
     CONTENT_WEIGHT,
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
-    K1,
     LONGEST_TERM,
-    B,
-    idf,
     word_of_stem,
 )
-from ...storage.fts_expressions import checked_expression
 from ...storage.spelling import Choice, parts_of_similar
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
 from .connection import Connection, bigints, integers
-from .fts5 import COLUMNS, LONGEST, Leaf, Node, Piece, Tokenizer, parse
+from .fts5 import LONGEST, Tokenizer
 from .postings import (
     COLUMN_END,
     IS_LIVE,
@@ -43,7 +31,7 @@ from .postings import (
 )
 from .selection import LAST, Selection
 
-WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
+COLUMNS = 3  # heading, content and context, each after the other in a sequence
 # Of the terms of a phrase, the rarest choose the chunks in which it is looked for. Another one
 # chooses, too, unless reading its postings takes longer than looking up the terms of the chunks that
 # it would exclude. One look-up takes as long as POSTINGS_READ; a term is expected to leave one chunk
@@ -84,7 +72,7 @@ TOGETHER = f"""
 select {{number}}, w.chunk,
        sum(case cardinality(array_positions(sequence[: place], {COLUMN_END}))
            when 0 then {HEADING_WEIGHT} when 1 then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8,
-       least(min(cardinality(sequence)) - {len(COLUMNS) - 1}, {MOST_LENGTH})
+       least(min(cardinality(sequence)) - {COLUMNS - 1}, {MOST_LENGTH})
 from   words w cross join unnest(array_positions(sequence, {{rarest}})) place
 where  w.space = %(space)s and w.chunk = any(array(select p0.chunk from {{terms}}))
 and    sequence[place - {{before}} : place + {{after}}] = {{ids}} {{followed}}
@@ -148,17 +136,6 @@ class Phrases:
                 phrase = next(together) if isinstance(each, Adjacent) else each
                 self._known[term] = self._unless(phrase, term.unless)
         return [self._known[term] for term in wanted]
-
-    def alternatives(self, text: str, *, is_prefix: bool) -> list[list[int]]:
-        """For each token of a text, the ids of the terms that it matches: one or none, or for a
-        prefix, those that begin with it.
-        """
-        [stems] = self._tokenizer.terms([text])
-        ids = dict(self._conn.all(IDS, {"space": self._space, "terms": stems}))
-        found = [[ids[stem]] if stem in ids else [] for stem in stems]
-        if is_prefix and stems:
-            return [*found[:-1], self._beginning(stems[-1])]
-        return found
 
     def substitutes_for(self, word: str, choice: Choice) -> list[str]:
         """The words to search in place of a word, spelled as in a chunk. `choice` chooses their
@@ -337,175 +314,3 @@ def substring_search(
     return [
         (id, matches / len(counts)) for id, matches in conn.all(statement, {**parameters, **given})
     ]
-
-
-# Accepts the same expressions as our index
-VALIDATOR = (
-    "create virtual table chunks_fts using fts5(doc_id, chunk_id, heading, content, context)"
-)
-WITH = f"select chunk from ({decoded('postings where term = any(%({})s::int[])')}) p"
-SEQUENCES = "select chunk, sequence from words where space = %(space)s and chunk in ({chunks})"
-LENGTHS = """
-select chunk, cardinality(array_remove(sequence, 0)) from words
-where  space = %(space)s and chunk = any(%(ids)s)
-"""
-APART = 1 << 32  # between the positions of two columns
-
-Positions = list[
-    int
-    # Of the first token of each occurrence in a chunk: number of the column * APART + place in it
-]
-
-
-def parse_query(query: Query) -> Node | None:
-    """Parse the query's expression; None if it is blank. Raises QueryError with the place of a
-    syntax error.
-    """
-    with closing(sqlite3.connect(":memory:")) as conn:
-        conn.execute(VALIDATOR)
-        expression = checked_expression(conn, query.text)
-    if expression:
-        return parse(expression)
-    return None
-
-
-class Matches:
-    """Finds the chunks of a space that match an expression."""
-
-    def __init__(
-        self, conn: Connection, space: int, phrases: Phrases, chunks: int, average: float
-    ) -> None:
-        """The index has `chunks` chunks, with `average` tokens in the mean."""
-        self._conn, self._space = conn, space
-        self._phrases, self._chunks, self._average = phrases, chunks, average
-
-    def of(self, node: Node) -> dict[int, float] | None:
-        """Matching chunks with their BM25. None for a node without words: alone it matches nothing,
-        and beside other operands it is ignored.
-        """
-        if isinstance(node, Leaf):
-            return self._leaf(node)
-        left, right = self.of(node.left), self.of(node.right)
-        if node.operator == " " and (left is None or right is None):
-            if left is None:
-                return right
-            return left
-        left, right = left or {}, right or {}
-        if node.operator == "OR":
-            return left | {chunk: left.get(chunk, 0.0) + score for chunk, score in right.items()}
-        if node.operator == "NOT":
-            return {chunk: score for chunk, score in left.items() if chunk not in right}
-        return {chunk: score + right[chunk] for chunk, score in left.items() if chunk in right}
-
-    def _leaf(self, leaf: Leaf) -> dict[int, float] | None:
-        phrases = [terms for phrase in leaf.phrases if (terms := self._terms(phrase))]
-        if not phrases:
-            return None
-        if len(phrases) == len(phrases[0]) == 1 and leaf.columns is None and not leaf.first:
-            found = self._phrases.postings(phrases[0][0])
-            return self._scores(found, len(found))
-        of_phrases = [self._occurrences(terms, leaf) for terms in phrases]
-        answer: dict[int, float] = {}
-        lengths = [len(terms) for terms in phrases]
-        placed = {}
-        for chunk in set.intersection(*map(set, of_phrases)):
-            places = [occurrences[chunk] for occurrences in of_phrases]
-            if all(kept := near(places, lengths, leaf.distance) if len(places) > 1 else places):
-                placed[chunk] = kept
-        sizes = dict(self._conn.all(LENGTHS, {"space": self._space, "ids": list(placed)}))
-        for number, occurrences in enumerate(of_phrases):
-            counted = [
-                (chunk, sum(WEIGHTS[place // APART] for place in places[number]), sizes[chunk])
-                for chunk, places in placed.items()
-            ]
-            for chunk, score in self._scores(counted, len(occurrences)).items():
-                answer[chunk] = answer.get(chunk, 0.0) + score
-        return answer
-
-    def _terms(self, phrase: Sequence[Piece]) -> list[list[int]]:
-        """For each token of a phrase, the ids of the terms that it matches."""
-        return [
-            ids
-            for piece in phrase
-            for ids in self._phrases.alternatives(piece.text, is_prefix=piece.prefix)
-        ]
-
-    def _occurrences(self, terms: Sequence[list[int]], leaf: Leaf) -> dict[int, Positions]:
-        """The places of a phrase, in every chunk that has it in the columns of the leaf."""
-        given = {f"t{n}": ids for n, ids in enumerate(terms)}
-        sets = list(map(set, terms))
-        answer = {}
-        for chunk, sequence in self._conn.all(
-            SEQUENCES.format(chunks=" intersect ".join(map(WITH.format, given))),
-            {"space": self._space, **given},
-        ):
-            places = [
-                place
-                for place in positions(sequence, sets)
-                if (leaf.columns is None or COLUMNS[place // APART] in leaf.columns)
-                and not (leaf.first and place % APART)
-            ]
-            if places:
-                answer[chunk] = places
-        return answer
-
-    def _scores(self, found: Found, frequency: int) -> dict[int, float]:
-        """The BM25 of a phrase that `frequency` chunks have."""
-        rarity = idf(frequency, self._chunks)
-        return {
-            chunk: rarity * (K1 + 1) * weight / (weight + K1 * (1 - B + B * length / self._average))
-            for chunk, weight, length in found
-        }
-
-
-def positions(sequence: Sequence[int], terms: Sequence[set[int]]) -> Positions:
-    """The places where terms are side by side, each from one of these sets.
-
-    [5, 0, 7, 5, 6, 0], [{5}, {6, 8}] -> [APART + 1]: in the content, its second token
-    """
-    found: Positions = []
-    column = start = 0
-    for at, id in enumerate(sequence):
-        if id == COLUMN_END:
-            column, start = column + 1, at + 1
-        elif id in terms[0]:
-            after = sequence[at : at + len(terms)]
-            if len(after) == len(terms) and all(
-                id in ids for id, ids in zip(after, terms, strict=True)
-            ):
-                found.append(column * APART + at - start)
-    return found
-
-
-def near(places: Sequence[Positions], lengths: Sequence[int], distance: int) -> list[Positions]:
-    """The places of each phrase that FTS5 counts: all in one column, at most `distance` tokens
-    before the last.
-
-    `lengths` are the phrases' lengths in tokens. Like FTS5, this goes through all lists at once:
-    after a match, the phrase whose next place comes first moves on.
-    """
-    kept: list[Positions] = [[] for _ in places]
-    at = [0] * len(places)
-    while True:
-        last = max(of_phrase[n] for of_phrase, n in zip(places, at, strict=True))
-        moved = True
-        while moved:
-            moved = False
-            for number, of_phrase in enumerate(places):
-                while of_phrase[at[number]] < last - lengths[number] - distance:
-                    at[number] += 1
-                    moved = True
-                    if at[number] == len(of_phrase):
-                        return kept
-                last = max(last, of_phrase[at[number]])
-        for number, of_phrase in enumerate(places):
-            if kept[number][-1:] != [of_phrase[at[number]]]:
-                kept[number].append(of_phrase[at[number]])
-        next_places = [
-            of_phrase[n + 1] if n + 1 < len(of_phrase) else inf
-            for of_phrase, n in zip(places, at, strict=True)
-        ]
-        first = min(range(len(places)), key=next_places.__getitem__)
-        if next_places[first] == inf:
-            return kept
-        at[first] += 1

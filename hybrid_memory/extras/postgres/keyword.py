@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from ...errors import QueryError
 from ...storage.bm25 import K1, B, idf
 from ...storage.keyword import BM25Index
-from ...storage.rows import KeywordLeg, Ranking, best_first
+from ...storage.rows import KeywordLeg, Ranking
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
 from .connection import Connection, bigints, doubles, integers
-from .expressions import Matches, Phrases, parse_query, substring_search
+from .expressions import Phrases, substring_search
 from .fts5 import Tokenizer
 from .postings import IS_LIVE, SIZE_OF_SPACE, decoded
 from .selection import Selection
@@ -111,16 +112,10 @@ class KeywordIndex(BM25Index):
         return list(dict.fromkeys(chunks))
 
     def _matching(self, query: Query, limit: int) -> Ranking:
-        node = parse_query(query)
-        if not node:
-            return []
-        size, average, _ = self._sizes
-        found = Matches(self._conn, self._space, self._phrases, size, average).of(node) or {}
-        if self._chosen:
-            among = self._chosen.among(found)
-            found = {id: score for id, score in found.items() if id in among}
-        hits = _levelled(sorted(found.items(), key=lambda hit: -hit[1]))
-        return best_first(hits, self._in_order)[:limit]
+        raise QueryError(
+            "expressions in the syntax of FTS5 need a memory in SQLite; this one is in PostgreSQL: "
+            'search for words or a "phrase in quotes"'
+        )
 
     def _search_fragments(self, query: Query, limit: int) -> Ranking:
         return substring_search(self._conn, self._space, self._chosen, query, limit)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.large
 READS = (
     ("search", "gpu password"),
     ("search", "password", "--tag", "ops", "--heading", "ssh", "--since", "2025-01"),
-    ("search", "--fts-syntax", '"gpu server" NOT dog'),
+    ("search", '"gpu server" -"dog"'),
     ("get", "memory/pi.md"),
     ("why", "memory/pi.md", "address"),
     ("list", "--in", "memory/*"),
