@@ -60,6 +60,7 @@ def test_a_copy_there_and_back_answers_the_same(
             "chunks": 151,
             "embeddings": 151,
             "written": 151,
+            "warnings": [],
         }
         assert answers(there) == answers(filled)
         assert there.storage.embeddings.identity() == filled.storage.embeddings.identity()
@@ -106,6 +107,7 @@ def test_a_copy_that_was_interrupted_goes_on(
             "chunks": 151,
             "embeddings": 151,
             "written": 0,
+            "warnings": [],
         }
         filled.store("told", "the secret is hunter3")
         assert copy(filled, there)["written"] == 1
