@@ -59,7 +59,7 @@ async function found(q, filters, limit, signal) {
 }
 
 function showFound(answer, limit) {
-  const { results, warnings, timings, hint, instead, operators, listing } = answer;
+  const { results, warnings, timings, instead, operators, listing } = answer;
   if (listing) {
     showListing(listing, limit, [...operators.filters, ...operators.without]);
     return;
@@ -72,7 +72,7 @@ function showFound(answer, limit) {
   const took = timings?.total === undefined ? "" : ` in ${Math.max(1, Math.round(timings.total * 1000))} ms`;
   const said = Object.entries(instead).map(([word, others]) => `No passage has “${word}”: searched for ${others.join(", ")}.`);
   const words = Object.values(operators.words).map((reason) => `${reason}: searched for the words.`);
-  const told = [...words, ...said, ...warnings, ...(results.length && hint ? [hint] : [])];
+  const told = [...words, ...said, ...warnings];
   count(notes === 1 ? `1 note${took}` : `${notes ? all : ""}${notes || "No"} notes${took}`, told);
 }
 
