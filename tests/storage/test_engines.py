@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, StoreError
@@ -183,6 +183,9 @@ def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, li
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80
 )
 @given(glob=st.text("ab-]^[*?/.\\!c", max_size=8), name=st.text("ab-]^[/.\\!c\n", max_size=6))
+@example(glob="?[[-?]?", name="[[[")
+@example(glob="[]-a]", name="^")
+@example(glob="[a-]", name="-")
 def test_a_glob_means_what_sqlite_means(pair: Pair, glob: str, name: str) -> None:
     connection: Any = pair[1].storage.connection  # type: ignore[attr-defined]
     sqlite = sqlite3.connect(":memory:")

@@ -376,20 +376,21 @@ def _character_list(glob: str, at: int) -> tuple[str, int]:
     end = glob.find("]", at + 1)
     if end < 0:
         return "(?!)", len(glob)
-    ranges, characters, at_character = [], glob[at:end], 0
-    while at_character < len(characters):
-        low = high = characters[at_character]
-        if characters[at_character + 1 : at_character + 2] == "-" and at_character + 2 < len(
-            characters
-        ):
-            high = characters[at_character + 2]
-            at_character += 2
-        at_character += 1
-        if low <= high:
-            ranges.append(f"{_escaped(low)}-{_escaped(high)}")
-    if not ranges:
-        return ("." if glob[start : start + 1] == "^" else "(?!)"), end + 1
-    return f"[{'^' * (glob[start : start + 1] == '^')}{''.join(ranges)}]", end + 1
+    members, prior = [], ""  # a range begins with the character before its sign
+    characters = list(glob[at:end])
+    if characters[0] == "]":
+        members.append(_escaped(characters.pop(0)))
+    while characters:
+        character = characters.pop(0)
+        if character == "-" and prior and characters:
+            high = characters.pop(0)
+            if prior <= high:
+                members.append(f"{_escaped(prior)}-{_escaped(high)}")
+            prior = ""
+        else:
+            members.append(_escaped(character))
+            prior = character
+    return f"[{'^' * (glob[start : start + 1] == '^')}{''.join(members)}]", end + 1
 
 
 def _escaped(character: str) -> str:
