@@ -27,14 +27,11 @@ it does not repeat.
 These figures were found on judged collections (docs/measurements.md).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ..merger import divide_by_best, source
 from ..storage.rows import NONE, KeywordLeg, Ranking
-
-if TYPE_CHECKING:
-    from .hit import Hit
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
 BM25_SHARE = 2 / 3  # of the keyword part; the rest is the coverage alone
@@ -92,24 +89,17 @@ class Legs:
             return bm25
         return coverage * (BM25_SHARE * bm25 + 1 - BM25_SHARE)
 
-    def score(self, hit: "Hit") -> None:
-        """Add the weighted parts of both legs to the score of a hit."""
+    def parts(self, id: int, coverage: float) -> Iterator[tuple[str, float, dict[str, Any]]]:
+        """The weighted parts of both legs in the score of a chunk: name, value, and its details."""
         keyword_weight, vector_weight = self.weights
-        coverage = hit.covered.share if hit.covered else 0.0
-        bm25 = {"bm25": self.bm25.get(hit.id, 0.0), "strength": self.strength}
+        bm25 = {"bm25": self.bm25.get(id, 0.0), "strength": self.strength}
         for name, ranks, part, weight, further in (
-            (
-                "keyword",
-                self._keyword_ranks,
-                self.keyword_part(hit.id, coverage),
-                keyword_weight,
-                bm25,
-            ),
-            ("vector", self._vector_ranks, self.vector_parts.get(hit.id, 0.0), vector_weight, {}),
+            ("keyword", self._keyword_ranks, self.keyword_part(id, coverage), keyword_weight, bm25),
+            ("vector", self._vector_ranks, self.vector_parts.get(id, 0.0), vector_weight, {}),
         ):
-            rank = ranks.get(hit.id)  # from 1; None if this leg did not retrieve the chunk
+            rank = ranks.get(id)  # from 1; None if this leg did not retrieve the chunk
             details = {"rank": rank, "normalised": part, "weight": weight, **further}
-            hit.add(name, weight * part, details)
+            yield name, weight * part, details
 
 
 def put_on_one_scale(

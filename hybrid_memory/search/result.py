@@ -25,7 +25,7 @@ class Passage:
         self.start_line = start_line
         self.end_line = end_line
         self.chunks = chunks
-        self.role = role  # who speaks in it, see documents/roles.py
+        self.role = role  # who speaks in it, see text/roles.py
 
 
 class Scores(TypedDict):

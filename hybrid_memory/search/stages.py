@@ -11,13 +11,13 @@ from itertools import chain
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from ..documents.roles import ASSISTANT
 from ..merger import order
 from ..storage.bm25 import stems
 from ..storage.filters import Filters
 from ..text import analyzer, equality
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
+from ..text.roles import ASSISTANT
 from ..text.written_days import date_of_token
 from .coverage import of_chunks
 from .hit import Hit
@@ -50,7 +50,8 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     if candidates and candidates[0].legs.needs_coverage:
         cover(candidates, state)
     for hit in candidates:
-        hit.legs.score(hit)
+        for part in hit.legs.parts(hit.id, hit.covered.share if hit.covered else 0.0):
+            hit.add(*part)
         hit.source = hit.legs.source(hit.id)
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 

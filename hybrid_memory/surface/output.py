@@ -16,8 +16,6 @@ from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..documents.roles import ROLES
-from ..documents.terms import SEPARATOR, plain
 from ..registry import EDITOR, load
 from ..search.request import Budget
 from ..search.result import lean, match
@@ -26,6 +24,8 @@ from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NO_OPERATORS, NOTHING, Query, without_operators
+from ..text.roles import ROLES
+from ..text.terms import SEPARATOR, plain
 from .streams import harmless, json_line, json_lines, printable
 from .terminal import Style
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import messages as log
-from ...documents.document import embedded_text
 from ...embedding.transport import BUSY, LONG, REST, RETRY, STOP, TRIES, Failure, backoff, within
+from ...text.terms import embedded_text
 
 if TYPE_CHECKING:
     from ...config import Settings

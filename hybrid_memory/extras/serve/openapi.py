@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ... import __version__
-from ...documents.roles import BOTH, ROLES
 from ...options import Option
+from ...text.roles import BOTH, ROLES
 from . import images, parameters, responses
 from .parameters import NOTHING, Table, schema_of
 

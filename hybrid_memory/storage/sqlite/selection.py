@@ -11,12 +11,12 @@ from datetime import date
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from ...documents.links import normal_tag
 from ...errors import QueryError
 from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
+from ...text.links import normal_tag
 from ..filters import Filters
 from ..fts_expressions import match_expression
 from ..links import LinkReader
