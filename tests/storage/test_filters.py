@@ -28,7 +28,8 @@ from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.storage.sqlite import selection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
-from hybrid_memory.storage.sqlite.selection import WANTED, condition
+from hybrid_memory.storage.sqlite.catalog import TOTAL
+from hybrid_memory.storage.sqlite.selection import condition
 from hybrid_memory.text.links import filterable_tags
 from hybrid_memory.text.query import Query
 from tests.command import Run
@@ -659,7 +660,7 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     plan = [
         row[3]
         for row in store.storage.connection.execute(
-            f"explain query plan {WANTED.format(condition=where)}", values
+            f"explain query plan {TOTAL.format(condition=where)}", values
         )
     ]
     assert plan == ["SCAN d"]

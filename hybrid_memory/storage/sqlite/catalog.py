@@ -9,7 +9,7 @@ from ..matching import keys_of
 from ..rows import DocumentRow, SourceFile
 from .links import Links
 from .schema import path_from_column, path_to_column
-from .selection import condition
+from .selection import EVERYTHING, Condition, condition
 
 if TYPE_CHECKING:
     from ..filters import Filters
@@ -167,9 +167,9 @@ class Catalog:
         (has_any,) = self._conn.execute(ANY.format(condition=where), values).fetchone()
         return bool(has_any)
 
-    def _condition(self, filters: "Filters | None") -> tuple[str, list[str]]:
+    def _condition(self, filters: "Filters | None") -> Condition:
         if not filters:
-            return "true", []
+            return Condition(EVERYTHING, [])
         return condition(self._conn, filters, lambda: Links(self._conn))
 
     def _listed(
