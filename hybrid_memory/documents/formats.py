@@ -15,7 +15,8 @@ from ..text.dates import DATE_KEYS
 from .files import BadFileError
 
 if TYPE_CHECKING:
-    from ..storage.prepared import Extract, Resumption
+    from ..storage.growing import Resumption
+    from ..storage.prepared import Extract
     from ..text.links import DocumentLinks
     from .chunker import Chunk
 

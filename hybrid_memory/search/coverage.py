@@ -76,7 +76,7 @@ def of_chunks(
 ) -> dict[int, Coverage]:
     """The coverage of chunks by chunks.id, for one state of the store.
 
-    `rarities` are the inverse document frequencies of the query's words, from `KeywordIndex.rarities`.
+    `rarities` are the inverse document frequencies of the query's words, from `BM25Index.rarities`.
     If it is empty, no chunk has any word; the coverage then is the share of the query's fragments
     that a chunk contains.
     """

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..storage.interface import KeywordIndex
+    from ..storage.keyword import BM25Index
     from ..text.query import Query
 
 
@@ -16,7 +16,7 @@ class Phrasing:
         self,
         query: "Query",
         vector: list[float],
-        keyword_index: "KeywordIndex",
+        keyword_index: "BM25Index",
         *,
         is_question: bool,
     ) -> None:

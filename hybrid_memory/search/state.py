@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from .phrasing import Phrasing
 
 if TYPE_CHECKING:
-    from ..storage.interface import KeywordIndex, Storage
+    from ..storage.interface import Storage
+    from ..storage.keyword import BM25Index
     from ..text.query import Query
     from .hit import Hit
     from .request import Request
@@ -20,7 +21,7 @@ class SearchState:
         phrasings: Sequence[Phrasing],
         request: "Request",
         storage: "Storage",
-        keyword_index: "KeywordIndex",
+        keyword_index: "BM25Index",
     ) -> None:
         self.phrasings = phrasings  # the question first
         self.request = request

@@ -6,23 +6,23 @@ reads see the same state. Every method may raise StoreError for a problem with t
 server.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from typing import Any, Protocol
 
-from ..text.links import NO_LINKS, DocumentLinks
-from ..text.query import Query
 from .filters import Filters
-from .prepared import Prepared, Resumption, Whole
+from .growing import GrowingDocument
+from .keyword import BM25Index
+from .links import LinkReader
+from .prepared import Prepared, Whole
+from .query_cache import QueryCache
 from .rows import (
     LAST_LINE,
     Candidate,
     ChunkRow,
     DocumentRow,
     Identity,
-    KeywordLeg,
-    LinkRow,
     Neighbour,
     Pending,
     Ranking,
@@ -30,33 +30,7 @@ from .rows import (
     StoredDocument,
     Vectors,
 )
-from .source import Refusal, Source
-
-
-class Links(Protocol):
-    """Names, links and tags of the documents. Where a link leads is resolved on each read."""
-
-    def named(self, name: str) -> list[str]:
-        """The documents whose path ends with this name, ignoring case; otherwise those with this
-        alias; otherwise those with this title.
-        """
-
-    def titles(self, doc_id: str) -> list[str]:
-        """The titles of a document."""
-
-    def links_of(self, doc_id: str) -> list[LinkRow]:
-        """The links in a document, in document order."""
-
-    def links_to(self, doc_id: str) -> list[LinkRow]:
-        """The links that lead to a document, by source document and line."""
-
-    def broken(self) -> list[LinkRow]:
-        """All broken links, by document and line."""
-
-    def tags(self) -> list[tuple[str, int]]:
-        """Every tag and parent tag with the number of documents that a filter on it matches, the
-        most frequent first.
-        """
+from .source import KnownSources
 
 
 class SpareEmbeddings(Protocol):
@@ -152,60 +126,6 @@ class Embeddings(Protocol):
         """
 
 
-class QueryCache(Protocol):
-    """Cached query embeddings and reranker scores. Needs no transaction, and never waits for
-    another writer.
-    """
-
-    def vectors(
-        self,
-        identity: Identity,
-        queries: Sequence[str],
-        embed: Callable[[list[str]], list[list[float]]],
-    ) -> list[list[float]]:
-        """The embeddings of queries. Those that are not cached are made by one call of `embed`, and
-        cached unless another process is writing.
-        """
-
-    def scores(
-        self,
-        reranker: str,
-        query: str,
-        texts: Sequence[str],
-        score: Callable[[list[str]], list[float]],
-    ) -> list[float]:
-        """A reranker's score of each text for a query. `score` computes those that are not cached,
-        which are then cached. [] if `score` returns [].
-        """
-
-
-class GrowingDocument(Protocol):
-    """A document that grows at its end: unchanged chunks at its start stay, and only the rest is
-    written.
-
-    Call `compare` outside of a transaction, `write` inside one. New chunks get the spare embeddings
-    of their texts; the others are pending.
-    """
-
-    def resumption(self) -> Resumption | None:
-        """Where the reading of the file can go on: at the last chunk with a line that no chunk before
-        it has; None if there is no such chunk after the first.
-        """
-
-    def compare(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
-        """Compare the rows of all chunks of the document, from the index `first`, with the stored
-        ones, and keep the new ones. Returns the number of all chunks.
-        """
-
-    def texts(self) -> dict[bytes, str]:
-        """The texts to embed of the new chunks, by content hash."""
-
-    def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
-        """Write the new chunks and these links. Returns the number of new chunks, or None if
-        another process changed the document meanwhile.
-        """
-
-
 class Documents(Protocol):
     """Read and write whole documents."""
 
@@ -260,85 +180,6 @@ class Documents(Protocol):
 
     def growing(self, doc_id: str, collection: str | None) -> GrowingDocument:
         """A writer for a document of this collection whose file grows."""
-
-
-class Sources(Protocol):
-    """The ingested folders and files."""
-
-    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
-        """All sources, or those with this collection and path."""
-
-    def of_own_name(self, source: Source) -> Source:
-        """The source with the collection of its folder in this store, if the user named no
-        collection.
-
-        The collection is the folder's name, or NAME@HOST if several hosts share the store and
-        another host uses the name already.
-        """
-
-    def check_claim(self, source: Source) -> None:
-        """Raise SourceError if the collection belongs to another folder, whose documents would have
-        the same ids.
-        """
-
-    def news(self, source: Source) -> Source | None:
-        """The source as `remember` should store it, or None if it is stored like that already.
-
-        It gets the patterns of earlier ingests in addition to its own, and their chunk sizes and
-        workspace if it has none.
-        """
-
-    def with_earlier_choices(self, source: Source) -> Source:
-        """The source with the chunk sizes and the workspace of an earlier ingest, if it has none
-        itself.
-        """
-
-    def remember(self, source: Source) -> None:
-        """Store how a source was ingested. A folder becomes the owner of its collection."""
-
-    def forget(self, source: Source) -> None:
-        """Delete a source from the list."""
-
-    def refusals(self) -> dict[str, Refusal]:
-        """The refused files of this host, by path."""
-
-    def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
-        """Store the refused files of this host, replacing the earlier ones."""
-
-
-class Selected(Protocol):
-    """The chunks that a search may find."""
-
-    @property
-    def is_broad(self) -> bool:
-        """Whether it is faster to search all chunks and keep the selected ones."""
-
-    @property
-    def share(self) -> float:
-        """An estimate of the share of all chunks that are selected."""
-
-    def among(self, ids: Collection[int]) -> set[int]:
-        """The selected chunks among these."""
-
-
-class KeywordIndex(Protocol):
-    """The keyword leg, for one state of the store."""
-
-    def size(self) -> int:
-        """The number of chunks in the index."""
-
-    def ranked(self, query: Query, limit: int, also: Collection[int] = ()) -> KeywordLeg:
-        """The best chunks, and the scores of those in `also`, which must be in the selection. Raises
-        QueryError for an invalid expression.
-        """
-
-    def rarities(self, query: Query) -> dict[str, float]:
-        """The inverse document frequency of each word of the query in the whole store, above 0;
-        {} if no chunk has any of them.
-        """
-
-    def counts(self, query: Query) -> dict[str, int]:
-        """The number of chunks in the whole store with each word of the query, in query order."""
 
 
 class VectorIndex(Protocol):
@@ -493,7 +334,7 @@ class Storage(Protocol):
     @property
     def documents(self) -> Documents: ...
     @property
-    def sources(self) -> Sources: ...
+    def sources(self) -> KnownSources: ...
     @property
     def embeddings(self) -> Embeddings: ...
     @property
@@ -504,10 +345,10 @@ class Storage(Protocol):
     def checks(self) -> Checks: ...
 
     @property
-    def links(self) -> Links:
+    def links(self) -> LinkReader:
         """Names, links and tags, for one state of the store."""
 
-    def keyword(self, chosen: Any = None) -> KeywordIndex:
+    def keyword(self, chosen: Any = None) -> BM25Index:
         """The keyword leg over the chunks of a selection, or all. Use it inside one `snapshot`."""
 
     def vectors(self, chosen: Any = None) -> VectorIndex:

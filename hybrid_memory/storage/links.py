@@ -5,7 +5,7 @@ Obsidian. In markdown, a relative path comes first.
 """
 
 import posixpath
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -106,8 +106,9 @@ def by_name(documents: Sequence[Named], kind: str, name: str) -> list[Named]:
 LinkColumns = tuple[str, int, str, str, str | None]  # doc_id, line, target, kind, collection
 
 
-class LinkReader:
-    """Implements `interface.Links`; an engine adds the statements. OF, TO and MAYBE_BROKEN are
+class LinkReader(ABC):
+    """Names, links and tags of the documents. Where a link leads is resolved on each read. An engine
+    adds the statements. OF, TO and MAYBE_BROKEN are
     conditions on a row `l` of links.
     """
 
@@ -120,7 +121,9 @@ class LinkReader:
         self._resolver = Resolver(self._lookup)
 
     def named(self, name: str) -> list[str]:
-        """As in `interface.Links`."""
+        """The documents whose path ends with this name, ignoring case; otherwise those with this
+        alias; otherwise those with this title.
+        """
         documents = self._lookup(key_of(name))
         name = folded(name)
         namesakes = (
@@ -131,21 +134,23 @@ class LinkReader:
         return list(dict.fromkeys(document.doc_id for document in namesakes))
 
     def links_of(self, doc_id: str) -> list[LinkRow]:
-        """As in `interface.Links`."""
+        """The links in a document, in document order."""
         return [self._row(*row) for row in self._links(self.OF, doc_id)]
 
     def links_to(self, doc_id: str) -> list[LinkRow]:
-        """As in `interface.Links`."""
+        """The links that lead to a document, by source document and line."""
         links = [self._row(*row) for row in self._links(self.TO, doc_id)]
         return [link for link in links if link.doc_id == doc_id]
 
     def broken(self) -> list[LinkRow]:
-        """As in `interface.Links`."""
+        """All broken links, by document and line."""
         links = [self._row(*row) for row in self._links(self.MAYBE_BROKEN)]
         return [link for link in links if link.broken]
 
     def tags(self) -> list[tuple[str, int]]:
-        """As in `interface.Links`."""
+        """Every tag and parent tag with the number of documents that a filter on it matches, the
+        most frequent first.
+        """
         documents = defaultdict[str, set[Any]](set)
         for tag, document in self._tags_with_documents():
             for tag_or_parent in above(tag):
@@ -164,7 +169,7 @@ class LinkReader:
 
     @abstractmethod
     def titles(self, doc_id: str) -> list[str]:
-        """As in `interface.Links`."""
+        """The titles of a document."""
 
     @abstractmethod
     def _links(self, condition: str, doc_id: str = "") -> Iterable[LinkColumns]:

@@ -1,8 +1,7 @@
 """A document as a store takes it: rows for the document and its chunks, made in documents/document.py."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..text.links import NO_LINKS, DocumentLinks
@@ -34,62 +33,6 @@ class Prepared(NamedTuple):
     terms: "list[Terms] | None" = None
     links: DocumentLinks = NO_LINKS
     warnings: Sequence[str] = ()
-
-
-class Resumption(NamedTuple):
-    """Where the reading of a file that has grown goes on: at the line with which a stored chunk
-    begins. `title` and `date` are those of that chunk, and `first_date` is the first day of all
-    chunks.
-    """
-
-    number: int  # of the chunk, from 0
-    line: int  # from 1
-    title: str
-    date: str | None
-    first_date: str
-
-    @classmethod
-    def after(
-        cls, chunks: Iterable[tuple[str, int, int, str, str | None]], first_date: str
-    ) -> "Resumption | None":
-        """The last chunk with a line that no chunk before it has; None if there is no such chunk
-        after the first.
-
-        `chunks` are from the last to the first: id, first line, last line, heading and date.
-        """
-        later: tuple[str, int, str, str | None] | None = None
-        for chunk_id, start_line, end_line, heading, date in chunks:
-            if later and end_line < later[1]:
-                number = int(later[0].rpartition("-")[2])
-                return cls(number, *later[1:], first_date)
-            later = chunk_id, start_line, heading, date
-        return None
-
-
-# The columns in which a stored chunk that stays and a new one are equal
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
-
-
-def divide_at_change(
-    chunks: Iterable[Mapping[str, Any]],
-    stored: Iterable[Sequence[Any]],
-    as_stored: Callable[[Any], Any] = lambda value: value,
-) -> tuple[int, int, Iterator[Mapping[str, Any]]]:
-    """Compare new chunks with the stored ones, as rows of chunks.id and the COMPARED columns.
-
-    Returns the number of chunks that stay, the chunks.id of the last of them (or 0), and the chunks
-    from the first one that differs. `as_stored` converts a new value.
-    """
-    rows = iter(stored)
-    rest = iter(chunks)
-    count = last = 0
-    for chunk in rest:
-        id, *values = next(rows, (0,))
-        if values != [as_stored(chunk[key]) for key in COMPARED]:
-            return count, last, chain([chunk], rest)
-        count += 1
-        last = id
-    return count, last, rest
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:

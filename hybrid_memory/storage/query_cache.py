@@ -8,9 +8,10 @@ hashes, because queries are as private as memories.
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..text.characters import digest
 from .encoding import decode_embedding, encode_embedding
@@ -24,8 +25,10 @@ MOST_SCORES = 300  # in a row; those of the passages that were scored last
 FRESH = 86_400.0
 
 
-class QueryCache(Protocol):
-    """Implements `interface.QueryCache`. An engine adds the two methods with SQL."""
+class QueryCache(ABC):
+    """Cached query embeddings and reranker scores. Needs no transaction, and never waits for another
+    writer. An engine adds the two methods with SQL.
+    """
 
     def vectors(
         self,
@@ -33,6 +36,9 @@ class QueryCache(Protocol):
         queries: Sequence[str],
         embed: Callable[[list[str]], list[list[float]]],
     ) -> list[list[float]]:
+        """The embeddings of queries. Those that are not cached are made by one call of `embed`, and
+        cached unless another process is writing.
+        """
         found = {query: self._load(_key(identity, query)) for query in queries}
         new = [query for query, (encoded, _) in found.items() if not encoded]
         if new:
@@ -51,6 +57,9 @@ class QueryCache(Protocol):
         texts: Sequence[str],
         score: Callable[[list[str]], list[float]],
     ) -> list[float]:
+        """A reranker's score of each text for a query. `score` computes those that are not cached,
+        which are then cached. [] if `score` returns [].
+        """
         key = _key({"reranker": reranker}, query)
         encoded, used_at = self._load(key)
         known: dict[bytes, float] = dict(SCORE.iter_unpack(encoded))
@@ -66,9 +75,11 @@ class QueryCache(Protocol):
             self._save(key, b"".join(SCORE.pack(*row) for row in rows))
         return [known[hash] for hash in hashes]
 
+    @abstractmethod
     def _load(self, key: bytes) -> tuple[bytes, float]:
         """The value under a key, and when it was last used; b"" if it is missing."""
 
+    @abstractmethod
     def _save(self, key: bytes, value: bytes) -> None:
         """Store a value under a key, unless another process is writing."""
 

@@ -4,6 +4,7 @@ refused files.
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from shlex import quote
 from typing import Any, NamedTuple
@@ -105,19 +106,28 @@ def real_path(path: str) -> str:
     return os.path.realpath(os.path.expanduser(path))
 
 
-class KnownSources:
-    """The part of `interface.Sources` that needs only `all`, which each engine implements."""
+class KnownSources(ABC):
+    """The ingested folders and files, and the files that were refused. An engine adds the statements."""
 
+    @abstractmethod
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
-        """As in `interface.Sources`."""
-        raise NotImplementedError
+        """All sources, or those with this collection and path."""
 
     def of_own_name(self, source: Source) -> Source:
-        """As in `interface.Sources`, for a store that one host uses."""
+        """The source with the collection of its folder in this store, if the user named no
+        collection.
+
+        The collection is the folder's name, or NAME@HOST if several hosts share the store and
+        another host uses the name already.
+        """
         return source
 
     def news(self, source: Source) -> Source | None:
-        """As in `interface.Sources`."""
+        """The source as `remember` should store it, or None if it is stored like that already.
+
+        It gets the patterns of earlier ingests in addition to its own, and their chunk sizes and
+        workspace if it has none.
+        """
         known = self._known(source)
         if known:
             patterns = tuple(dict.fromkeys((*known.patterns, *source.patterns)))
@@ -128,7 +138,9 @@ class KnownSources:
         return source
 
     def with_earlier_choices(self, source: Source) -> Source:
-        """As in `interface.Sources`."""
+        """The source with the chunk sizes and the workspace of an earlier ingest, if it has none
+        itself.
+        """
         known = self._known(source)
         if known is None:
             return source
@@ -138,6 +150,28 @@ class KnownSources:
 
     def _known(self, source: Source) -> Source | None:
         return next(iter(self.all(source.collection or "", source.path)), None)
+
+    @abstractmethod
+    def check_claim(self, source: Source) -> None:
+        """Raise SourceError if the collection belongs to another folder, whose documents would have
+        the same ids.
+        """
+
+    @abstractmethod
+    def remember(self, source: Source) -> None:
+        """Store how a source was ingested. A folder becomes the owner of its collection."""
+
+    @abstractmethod
+    def forget(self, source: Source) -> None:
+        """Delete a source from the list."""
+
+    @abstractmethod
+    def refusals(self) -> dict[str, Refusal]:
+        """The refused files of this host, by path."""
+
+    @abstractmethod
+    def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
+        """Store the refused files of this host, replacing the earlier ones."""
 
 
 def claim_error(source: Source, path: str | None, collection: str) -> SourceError:

@@ -21,9 +21,9 @@ from ..documents.sources import default_collection, outlives_files, walk_of
 from ..documents.workspaces import is_workspace_name
 from ..errors import SourceError
 from ..paths import is_in
-from ..storage.interface import Documents, Sources, Storage
+from ..storage.interface import Documents, Storage
 from ..storage.rows import StoredDocument
-from ..storage.source import Refusal, Source, real_path, refusal_limits
+from ..storage.source import KnownSources, Refusal, Source, real_path, refusal_limits
 from ..text.characters import storable_name
 from .report import LITTLE_NEW, Report
 
@@ -31,7 +31,11 @@ BATCH = 500  # files whose documents are read at a time
 
 
 def select_sources(
-    paths: Sequence[str], template: Source, collection: str | None, known: Sources, report: Report
+    paths: Sequence[str],
+    template: Source,
+    collection: str | None,
+    known: KnownSources,
+    report: Report,
 ) -> list[Source]:
     """The sources for these paths, one or more for each, with the options of `template`.
 
@@ -216,10 +220,13 @@ class Listing(NamedTuple):
     def to_remove(self) -> list[str]:
         """The ids of the documents that an ingest removes.
 
-        It removes nothing if the folder has no file at all: its disk may not be mounted.
+        If the folder has no file for this source, its disk may not be mounted: then only documents
+        go whose files are there and left out.
         """
-        if self.source.is_file or self.source.keep_missing or self.is_empty:
+        if self.source.is_file or self.source.keep_missing:
             return []
+        if self.is_empty:
+            return [each.doc_id for each in self.missing if each.path in self.walk.left_out]
         return self.vanished()
 
 

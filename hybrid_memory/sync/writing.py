@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..embedding.interface import Embedder
 from ..indexing.pending import BATCH, accepts, is_another_model, mark_unembeddable, new_vectors
-from ..storage.interface import GrowingDocument, Storage
+from ..storage.growing import GrowingDocument
+from ..storage.interface import Storage
 from ..storage.prepared import Prepared
 from ..storage.rows import Vectors
 from ..storage.source import Source

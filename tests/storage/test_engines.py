@@ -16,7 +16,8 @@ from hybrid_memory.extras.postgres.selection import glob_pattern
 from hybrid_memory.search.coverage import of_chunks
 from hybrid_memory.storage import keyword as index
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.prepared import Extract, Resumption
+from hybrid_memory.storage.growing import Resumption
+from hybrid_memory.storage.prepared import Extract
 from hybrid_memory.text.query import Query
 from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
 from tests.extras.postgres_server import PostgresServer

@@ -21,11 +21,10 @@ from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import accepts, new_vectors
 from hybrid_memory.search.request import Request
-from hybrid_memory.storage import keyword
+from hybrid_memory.storage import keyword, selection
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.matching import have_values
 from hybrid_memory.storage.prepared import Prepared
-from hybrid_memory.storage.sqlite import selection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.catalog import TOTAL

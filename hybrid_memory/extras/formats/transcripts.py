@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ...documents.chunker import Chunk
 from ...documents.files import open_regular
 from ...documents.markdown import chunk_text
-from ...storage.prepared import Resumption
+from ...storage.growing import Resumption
 from ...text.characters import hasher, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
 from ...text.links import NO_LINKS

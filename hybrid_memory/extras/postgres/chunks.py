@@ -179,7 +179,7 @@ TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"
 
 
 class Links(LinkReader):
-    """Implements `interface.Links`, for one state of the store."""
+    """Implements `LinkReader`, for one state of the store."""
 
     OF, TO, MAYBE_BROKEN = OF, TO, MAYBE_BROKEN
 

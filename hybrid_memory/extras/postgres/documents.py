@@ -6,16 +6,16 @@ If a document grows at its end, such as a transcript, only the new part is writt
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...paths import is_in
 from ...storage.encoding import encode_embedding
-from ...storage.prepared import Prepared, Resumption, Whole, divide_at_change, whole
+from ...storage.growing import WRITTEN, GrowingDocument, Resumption
+from ...storage.prepared import Prepared, Whole, whole
 from ...storage.rows import StoredDocument, Vectors
 from ...text.equality import spelled
 from ...text.links import NO_LINKS, DocumentLinks
-from ...text.terms import Terms, embedded_text, terms
+from ...text.terms import Terms, terms
 from .chunks import Links, put_links, text_of_chunks, titles_and_aliases
 from .connection import (
     LOCK,
@@ -40,7 +40,7 @@ def _terms(prepared: Prepared) -> list[Terms]:
         return prepared.terms
     row = prepared.row
     names = [name for _, name in titles_and_aliases(row["metadata"], prepared.links)]
-    written = texts_in(prepared.chunks)
+    written = map(WRITTEN, prepared.chunks)
     return list(terms(row["doc_id"], row["collection"], row["metadata"], written, names))
 
 
@@ -80,8 +80,8 @@ where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s group 
 BATCH = 500  # chunks of a growing document in a statement
 
 
-class GrowingDocument:
-    """Implements `interface.GrowingDocument`."""
+class GrowingRows(GrowingDocument):
+    """A document that grows, in these tables."""
 
     def __init__(
         self,
@@ -93,42 +93,26 @@ class GrowingDocument:
         doc_id: str,
         collection: str | None,
     ) -> None:
-        self._collection = collection
-        self._conn, self._embeddings, self._postings, self._documents = (
-            conn,
-            embeddings,
-            postings,
-            documents,
-        )
+        super().__init__(doc_id, collection)
+        self._conn = conn
+        self._embeddings = embeddings
+        self._postings = postings
+        self._documents = documents
         self._id: dict[str, Any] = {"space": space, "doc_id": text(doc_id)}
-        # The number of chunks that stay as they are, and the chunks.id of the last of them
-        self._kept, self._last = 0, 0
-        self._new: list[tuple[dict[str, Any], Terms]] = []
 
     def resumption(self) -> Resumption | None:
         first_date = next(iter(self._conn.all(FIRST_DATE, self._id)), [""])
         return Resumption.after(self._conn.all(FROM_LAST, self._id | {"count": BATCH}), *first_date)
 
-    def compare(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
-        if first:
-            self._kept = first
-            (self._last,) = self._conn.one(CHUNK_BEFORE, self._id | {"first": first})
-        stored = self._conn.all(CHUNKS_NOW, self._id | {"last": self._last})
-        rows = ((*row[:5], bytes(row[5]), *row[6:]) for row in stored)
-        kept, last, changed = divide_at_change(chunks, rows, _cleaned)
-        self._kept += kept
-        self._last = last or self._last
-        new = list(map(dict, changed))
-        found = terms(self._id["doc_id"], self._collection, "{}", texts_in(new), None)
-        self._new = list(zip(new, found, strict=True))
-        return self._kept + len(self._new)
+    def _id_of_chunk(self, number: int) -> int:
+        return int(self._conn.one(CHUNK_BEFORE, self._id | {"first": number})[0])
 
-    def texts(self) -> dict[bytes, str]:
-        chunks = [chunk for chunk, _ in self._new]
-        return {
-            chunk["content_hash"]: embedded_text(*of_chunk)
-            for chunk, of_chunk in zip(chunks, texts_in(chunks), strict=True)
-        }
+    def _stored_after_last(self) -> Iterator[Sequence[Any]]:
+        for row in self._conn.all(CHUNKS_NOW, self._id | {"last": self._last}):
+            yield (*row[:5], bytes(row[5]), *row[6:])
+
+    def _as_stored(self, value: Any) -> Any:
+        return _cleaned(value)
 
     def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
         given = self._id | {"last": self._last}
@@ -154,7 +138,11 @@ class GrowingDocument:
             if chunks[0]["chunk_id"] == f"{row['doc_id']}-0":
                 names = self._postings.titles_and_aliases(number)
                 first_terms = terms(
-                    row["doc_id"], row["collection"], row["metadata"], texts_in(chunks[:1]), names
+                    row["doc_id"],
+                    row["collection"],
+                    row["metadata"],
+                    map(WRITTEN, chunks[:1]),
+                    names,
                 )
                 found[0] = next(first_terms)
             new = self._documents.new_ids(len(chunks))
@@ -503,7 +491,7 @@ class Documents:
 
     def growing(self, doc_id: str, collection: str | None) -> "GrowingDocument":
 
-        return GrowingDocument(
+        return GrowingRows(
             self._conn, self._space, self._embeddings, self._postings, self, doc_id, collection
         )
 
@@ -560,11 +548,6 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return text(value)
     return value
-
-
-def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """(heading path, text, list items around it) of each chunk."""
-    return map(itemgetter("heading_path", "content", "items"), chunks)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Filters as SQL conditions on documents, and selections of the chunks of matching documents."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from ...storage.matching import (
     like_plain,
     wanted_values,
 )
+from ...storage.selection import Selected
 from ...text import dates
 from ...text.analyzer import searchable
 from ...text.characters import storable
@@ -30,10 +31,6 @@ EVERYTHING = "true"
 WILD = r"[*?[]"  # in a glob
 LAST = "\U0010ffff"  # after every character
 LISTED = 20_000  # chunks; the ids of a smaller selection are listed before a search
-# Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
-# the selected chunks
-BROAD = 0.15
-SAMPLE = 64  # chunks for estimating which share is selected
 
 IDS = """
 select c.id from documents d join chunks c on c.space = d.space and c.document = d.number
@@ -108,7 +105,7 @@ and (lower(c.heading_path collate "C") like %(a_heading)s
 MAY_HAVE = '(lower(d.metadata collate "C") like {pattern} or length(d.metadata) <> octet_length(d.metadata))'
 
 
-class Selection:
+class Selection(Selected):
     """The chunks of the documents that match a condition on a row `d` of documents; optionally only
     those below a heading, and without those with some ids.
     """
@@ -146,16 +143,9 @@ class Selection:
             return [id for (id,) in rows]
         return None
 
-    @property
-    def is_broad(self) -> bool:
-        return self.share > BROAD
-
-    @cached_property
-    def share(self) -> float:
-        """An estimate of the share of all chunks that are selected."""
-        rows = self._conn.all(SAMPLED.format(n=SAMPLE - 1), self._parameters)
-        ids = {id for (id,) in rows if id is not None}
-        return len(self.among(ids)) / max(len(ids), 1)
+    def _sampled(self, count: int) -> Iterable[int]:
+        rows = self._conn.all(SAMPLED.format(n=count - 1), self._parameters)
+        return (id for (id,) in rows if id is not None)
 
     def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""

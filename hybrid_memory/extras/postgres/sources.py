@@ -57,7 +57,7 @@ insert into meta (space, key, value) values (%(space)s, 'refusals@' || %(host)s,
 
 
 class Sources(KnownSources):
-    """Implements `interface.Sources`."""
+    """Implements `KnownSources`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._owner = conn, {"space": space, "host": here()}

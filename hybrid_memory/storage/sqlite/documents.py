@@ -7,14 +7,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from operator import itemgetter
 from typing import Any
 
 from ...paths import is_in
 from ...text.characters import storable
 from ...text.links import NO_LINKS, DocumentLinks
-from ...text.terms import Terms, embedded_text, terms
-from ..prepared import Prepared, Resumption, Whole, divide_at_change, whole
+from ...text.terms import Terms, terms
+from ..growing import WRITTEN, GrowingDocument, Resumption
+from ..prepared import Prepared, Whole, whole
 from ..rows import StoredDocument, Vectors
 from . import vectors as blocks
 from .catalog import dicts
@@ -41,7 +41,6 @@ values (:doc_id, :chunk_id, :heading, :heading_path, :content, :items, :start_li
         :content_hash, :date, :role, :indexed, :slot, :embedding, :truncated)
 """
 
-WRITTEN = itemgetter("heading_path", "content", "items")  # the texts of a chunk that are indexed
 NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
 
 PUT_EXTRACT = "insert into extracts (doc_id, pages, content) values (?, ?, ?)"
@@ -200,47 +199,30 @@ class Documents:
         self._conn.execute(TOUCH, (mtime, size, doc_id))
 
     def growing(self, doc_id: str, collection: str | None) -> "GrowingDocument":
-        return GrowingDocument(self._conn, self._embeddings, doc_id, collection)
+        return GrowingRows(self._conn, self._embeddings, doc_id, collection)
 
 
-class GrowingDocument:
-    """Implements `interface.GrowingDocument`."""
+class GrowingRows(GrowingDocument):
+    """A document that grows, in this file."""
 
     def __init__(
         self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str, collection: str | None
     ) -> None:
+        super().__init__(doc_id, collection)
         self._conn = conn
         self._embeddings = embeddings
-        self._doc_id = doc_id
-        self._collection = collection
-        self._kept = 0  # chunks that stay as they are
-        self._last = 0  # the chunks.id of the last of them
-        self._new: list[tuple[Mapping[str, Any], Terms]] = []
 
     def resumption(self) -> Resumption | None:
         first_date = self._conn.execute(FIRST_DATE, (self._doc_id,)).fetchone() or [""]
         return Resumption.after(self._conn.execute(FROM_LAST, (self._doc_id,)), *first_date)
 
-    def compare(self, chunks: Iterable[Mapping[str, Any]], first: int = 0) -> int:
-        if first:
-            self._kept = first
-            (self._last,) = self._conn.execute(CHUNK_BEFORE, (self._doc_id, first)).fetchone()
-        with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
-            kept, last, changed = divide_at_change(chunks, stored)
-        self._kept += kept
-        self._last = last or self._last
-        rows = list(changed)
-        found = terms(self._doc_id, self._collection, "{}", map(WRITTEN, rows), None)
-        self._new = list(zip(rows, found, strict=True))
-        return self._kept + len(self._new)
+    def _id_of_chunk(self, number: int) -> int:
+        (id,) = self._conn.execute(CHUNK_BEFORE, (self._doc_id, number)).fetchone()
+        return int(id)
 
-    def texts(self) -> dict[bytes, str]:
-        return {
-            chunk["content_hash"]: embedded_text(
-                chunk["heading_path"], chunk["content"], chunk["items"]
-            )
-            for chunk, _ in self._new
-        }
+    def _stored_after_last(self) -> Iterator[Sequence[Any]]:
+        with closing(self._conn.execute(CHUNKS_NOW, (self._doc_id, self._last))) as stored:
+            yield from stored
 
     def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
         kept = self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone()

@@ -60,7 +60,7 @@ TAGS_OF = "select tag from tags where doc_id = :doc_id order by tag"
 
 
 class Links(LinkReader):
-    """Implements `interface.Links`, for one state of the store."""
+    """Implements `LinkReader`, for one state of the store."""
 
     OF = "l.doc_id = :doc_id"
     TO = "l.key in (select key from names where doc_id = :doc_id and kind <> 'title')"

@@ -2,10 +2,10 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...errors import QueryError
@@ -26,6 +26,7 @@ from ..matching import (
     like_plain,
     wanted_values,
 )
+from ..selection import Selected
 
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
@@ -74,11 +75,6 @@ PASSAGE_DATED = OF_DAYS.format(date="coalesce({chunks}.date, d.date)")
 MODIFIED = "coalesce(d.file_mtime, d.indexed_at) >= cast(? as real)"
 EARLIEST, LATEST = "", "9999-12-31"
 
-SAMPLE = 64  # chunks for estimating which share is selected
-# Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
-# the selected chunks
-BROAD = 0.15
-
 SAMPLED = """
 select (select id from chunks where id >= low + value * 40503 % 65536 * (high - low) / 65536
         order by id limit 1)
@@ -117,7 +113,7 @@ class OnChunks(NamedTuple):
     of_document: Condition | None = None
 
 
-class Selection:
+class Selection(Selected):
     """The chunks that meet conditions, of the documents that match a condition."""
 
     def __init__(
@@ -132,16 +128,9 @@ class Selection:
         self._is_listed = False
         self._is_chosen: dict[int, bool] = {}  # by id, of the chunks checked so far
 
-    @cached_property
-    def share(self) -> float:
-        """An estimate of the share of all chunks that are selected."""
-        rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(SAMPLE)))})
-        ids = {id for (id,) in rows if id is not None}
-        return len(self.among(ids)) / max(len(ids), 1)
-
-    @property
-    def is_broad(self) -> bool:
-        return self.share > BROAD
+    def _sampled(self, count: int) -> Iterable[int]:
+        rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(count)))})
+        return (id for (id,) in rows if id is not None)
 
     @property
     def join(self) -> tuple[str, Sequence[str]]:
@@ -156,7 +145,7 @@ class Selection:
         parameters = [given for condition in self._on_chunks for given in condition.parameters]
         return " and ".join([documents.sql, *of_chunks]), [*documents.parameters, *parameters]
 
-    def among(self, ids: Iterable[int]) -> set[int]:
+    def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""
         wanted = set(ids)
         new = wanted.difference(self._is_chosen)

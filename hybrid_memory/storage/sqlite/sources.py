@@ -40,7 +40,7 @@ REMEMBER_REFUSALS = "insert into meta (key, value) values ('refusals', ?)"
 
 
 class Sources(KnownSources):
-    """Implements `interface.Sources`."""
+    """Implements `KnownSources`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn

@@ -430,7 +430,7 @@ class VectorIndex:
         # If all of a sample are selected, it is often enough to check the results
         if unlisted and unlisted.share == 1:
             nearest = self._propose(query, limit, None, None)
-            if len(unlisted.among(id for id, _ in nearest)) == len(nearest):
+            if len(unlisted.among([id for id, _ in nearest])) == len(nearest):
                 return nearest
         return self._propose(query, limit, slots, unlisted)
 

@@ -110,7 +110,7 @@ def test_a_filter_of_which_the_index_finds_too_little_is_searched_in_full(
 def test_the_doctor_tells_of_a_missing_index_and_reindex_makes_it(
     crowd: HybridStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hybrid_memory.extras.postgres.catalog.WORTH_AN_INDEX", 300)
+    monkeypatch.setattr("hybrid_memory.extras.postgres.checks.WORTH_AN_INDEX", 300)
     crowd.storage.connection.execute(f"drop index {index.INDEX.format(dims=DIMS)}")  # type: ignore[attr-defined]
     assert any(
         "601 embeddings have no HNSW index; `hybrid-memory reindex`" in finding.text
