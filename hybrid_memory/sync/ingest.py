@@ -237,8 +237,9 @@ class Ingest:
     def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
         """Remove the documents of files that the walk did not find."""
         source = listing.source
+        gone = listing.to_remove()
         if listing.is_empty and not source.is_file:
-            vanished = listing.vanished()
+            vanished = [doc_id for doc_id in listing.vanished() if doc_id not in gone]
             if vanished and not outlives_files(source):
                 kept = plural(len(vanished), "document from here was", "documents from here were")
                 them = "it" if len(vanished) == 1 else "them"
@@ -248,8 +249,6 @@ class Ingest:
                     f"removes {them}"
                 )
                 self.report.error(source.path, reason, "nothing matches")
-            return
-        gone = listing.to_remove()
         if gone:
             writer.remove(gone)
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
@@ -237,6 +237,7 @@ ACTS = st.one_of(
 
 
 @settings(deadline=None)
+@example([("unlink", "daily/deep/2.md"), ("ingest", ["daily", "linking"]), ("without", "daily")])
 @given(st.lists(ACTS, max_size=8))
 def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_nothing(
     acts: list[tuple[str, Any]],
