@@ -22,7 +22,7 @@ from hybrid_memory.extras.rerankers import base
 from hybrid_memory.extras.rerankers.base import comparable
 from hybrid_memory.extras.rerankers.fastembed import LocalReranker, _loaded
 from hybrid_memory.extras.rerankers.servers import FORMS, ServerReranker, endpoint
-from hybrid_memory.extras.serve.memory import passages
+from hybrid_memory.extras.serve.similar import passages
 from hybrid_memory.search.request import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query

@@ -4,7 +4,6 @@ import os
 import webbrowser
 from argparse import Namespace
 from functools import partial
-from importlib.util import find_spec
 from ipaddress import ip_address
 from socket import socket
 from threading import Thread
@@ -12,8 +11,6 @@ from threading import Thread
 from ..environment import needing
 
 with needing("serve"):  # before the modules below import these packages
-    if find_spec("mcp") is None:  # imported at the first request to /mcp
-        raise ModuleNotFoundError(name="mcp")
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 
@@ -36,9 +33,9 @@ from .server import Server
 
 
 def run_serve(args: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM, and return the exit status. Raises as `prepared` does."""
+    """Serve until SIGINT or SIGTERM, and exit with status 0. Raises as `prepared` does."""
     server.run(*prepared(args))
-    return 0
+    os._exit(0)  # without waiting for work that the end of the server cut off
 
 
 def prepared(args: Namespace) -> tuple[Server, socket]:
@@ -80,7 +77,7 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
             _open_browser(url + fragment)
 
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
-    return server.server(app, memory, on_start), listener
+    return Server(app, memory, on_start), listener
 
 
 def _open_reader(args: Namespace, settings: Settings) -> HybridStore:

@@ -98,20 +98,21 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
 
     Raises Problem (422), which lists all errors.
     """
+    given: dict[str, list[str]] = {field: [] for field in table}
     fields = {
         name: field for field, option in table.items() for name in (option.name, *option.aliases)
     }
-    names = [option.name for option in table.values()]
-    errors = [
-        _error(name, f"unknown parameter{suggestion(name, names)}")
-        for name in query
-        if name not in fields
-    ]
+    errors: list[dict[str, str]] = []
+    for name, text in query.multi_items():
+        if name in fields:
+            given[fields[name]].append(text)
+        else:
+            names = [option.name for option in table.values()]
+            errors.append(_error(name, f"unknown parameter{suggestion(name, names)}"))
     values: dict[str, Any] = {}
     for field, option in table.items():
-        texts = [text for name, text in query.multi_items() if fields.get(name) == field]
         try:
-            values[field] = _value(option, texts)
+            values[field] = _value(option, given[field])
         except ValueError as error:
             errors.append(_error(option.name, str(error)))
     if errors:

@@ -1,4 +1,4 @@
-"""The guard for all requests: it checks host, origin, token and size, and adds security headers to
+"""The guard for all requests: it checks host, origin, token and address, and adds security headers to
 every response.
 """
 
@@ -11,8 +11,6 @@ import secrets
 import socket
 import stat
 from collections.abc import Awaitable
-from contextlib import suppress
-from urllib.parse import unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
@@ -21,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import ConfigError, UsageError
 from . import responses
-from .responses import Problem
+from .responses import BusyError, Problem
 
 SHORTEST = 16  # characters of a token
 # Characters allowed in both a bearer header and a URL fragment
@@ -31,16 +29,12 @@ LIFETIME = 30 * 24 * 3600  # seconds
 REALM = {"www-authenticate": 'Bearer realm="hybrid-memory"'}
 
 MOST_ADDRESS = 8192  # bytes of path and query
-MOST_BODY = 4 * 1024 * 1024  # bytes
-BODY_SECONDS = 20.0  # for the whole body
-MOST_SKIPPED = 16 * MOST_BODY  # bytes read of a refused body
-SKIP_SECONDS = 0.5  # stop reading a refused body after this pause
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 PROTECTED = ("/api", "/mcp")  # the files of the page are public
 SESSION = "/api/session"
-ABSOLUTE = re.compile(rb"https?://([^/]*)(.*)", re.IGNORECASE | re.DOTALL)
+SHUTTING_DOWN = "the server is shutting down; try again when it is back"
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -54,6 +48,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",  # the browser stores files of the page and always revalidates them
 }
 
 
@@ -178,7 +173,11 @@ def is_address(name: str) -> bool:
 
 
 class Guard:
-    """ASGI middleware that passes a request to the application or refuses it."""
+    """ASGI middleware that passes a request to the application or refuses it.
+
+    The application gets the path as it was sent, without decoding, because only the separate
+    segments of the path of a document can be decoded.
+    """
 
     def __init__(self, app: ASGIApp, hosts: Hosts, token: Token | None) -> None:
         self._app = app
@@ -186,10 +185,6 @@ class Guard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -197,35 +192,25 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        scope = in_origin_form(scope)
-        scope.setdefault("state", {})["token"] = self._token
+        path = scope["raw_path"].decode("ascii")
+        scope["path"] = path
+        scope["state"]["token"] = self._token
         try:
-            try:
-                self.check(scope)
-            except Problem:
-                await skip_body(receive)
-                raise
-            if scope["method"] in ("GET", "HEAD"):
-                answering = self._app(scope, receive, send_with_headers)
-                if scope["path"].startswith("/api/"):
-                    await while_connected(answering, receive)
-                else:
-                    await answering
+            self.check(scope)
+            answering = self._app(scope, receive, send_with_headers)
+            if scope["method"] in ("GET", "HEAD") and path.startswith("/api/"):
+                await while_connected(answering, receive)
             else:
-                body = await whole_body(scope, receive)
-                await self._app(scope, replayed(body, receive), send_with_headers)
-        except GoneError:
-            return
-        except Problem as problem:
-            response = responses.response(problem, scope["path"])
-            response.headers["connection"] = "close"  # the rest of the request stays unread
-            await response(scope, receive, send_with_headers)
+                await answering
+        except (Problem, asyncio.CancelledError) as error:
+            problem = error if isinstance(error, Problem) else BusyError(SHUTTING_DOWN)
+            await responses.response(problem, path)(scope, receive, send_with_headers)
 
     def check(self, scope: Scope) -> None:
         """Raise Problem for a request that must be refused."""
         headers = Headers(scope=scope)
         path = scope["path"]
-        if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_ADDRESS:
+        if len(path) + len(scope["query_string"]) > MOST_ADDRESS:
             raise Problem(414, f"the address is longer than {MOST_ADDRESS:,} bytes")
         host = headers.get("host", "")
         if host not in self._hosts:
@@ -234,86 +219,11 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in own_origins:
             raise Problem(403, "this request came from another site")
-        if not path.startswith(PROTECTED):
-            return
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            raise Problem(403, "this request came from another site")
-        if self._token and path != SESSION and not self._token.is_presented(headers):
-            raise Problem(401, "the token is missing or wrong", headers=REALM)
-
-
-class GoneError(Exception):
-    """The client disconnected before its request was complete."""
-
-
-def in_origin_form(scope: Scope) -> Scope:
-    """Convert a request for `http://HOST/PATH` to one for `/PATH` with this HOST, which overrides
-    the Host header (RFC 9112, 3.2.2).
-    """
-    match = ABSOLUTE.fullmatch(scope.get("raw_path", b""))
-    if not match:
-        return scope
-    host = match[1]
-    path = match[2] or b"/"
-    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
-    return {
-        **scope,
-        "path": unquote(path.decode("ascii")),
-        "raw_path": path,
-        "headers": [(b"host", host), *headers],
-    }
-
-
-async def whole_body(scope: Scope, receive: Receive) -> bytes:
-    """Read the body. Raises Problem if it is too large or too slow, GoneError if the client
-    disconnects before its end.
-    """
-    declared = Headers(scope=scope).get("content-length", "0")  # h11 lets only numbers through
-    is_too_large = int(declared[:20]) > MOST_BODY
-    body = bytearray()
-    is_more = True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while is_more and not is_too_large:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise GoneError
-                body += message.get("body", b"")
-                is_more = message.get("more_body", False)
-                is_too_large = len(body) > MOST_BODY
-    except TimeoutError:
-        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from None
-    if is_too_large:
-        if is_more:
-            await skip_body(receive)
-        raise Problem(413, f"the body is larger than {MOST_BODY:,} bytes")
-    return bytes(body)
-
-
-async def skip_body(receive: Receive) -> None:
-    """Read and discard the rest of a refused request. With unread data, the system would reset the
-    connection, and a client that reads only after sending everything would lose the answer.
-    """
-    size = 0
-    is_more = True
-    with suppress(TimeoutError):
-        async with asyncio.timeout(BODY_SECONDS):
-            while is_more and size < MOST_SKIPPED:
-                message = await asyncio.wait_for(receive(), SKIP_SECONDS)
-                size += len(message.get("body", b""))
-                is_more = message.get("more_body", False)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first returns the body, which was already read."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        if messages:
-            return messages.pop()
-        return await receive()
-
-    return replay
+        if path.startswith(PROTECTED):
+            if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+                raise Problem(403, "this request came from another site")
+            if self._token and path != SESSION and not self._token.is_presented(headers):
+                raise Problem(401, "the token is missing or wrong", headers=REALM)
 
 
 async def while_connected(answering: Awaitable[None], receive: Receive) -> None:

@@ -13,7 +13,6 @@ from hybrid_memory import HybridStore, config
 from hybrid_memory.extras.mcp.definitions import TOOLS
 from hybrid_memory.extras.mcp.tools import Tools
 from hybrid_memory.extras.serve import parameters
-from hybrid_memory.extras.serve.openapi import PATHS
 from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PAIR, PYTHON, SWITCH, Option
 from hybrid_memory.search.request import OPTIONS
 from hybrid_memory.storage.filters import FILTERS
@@ -185,8 +184,6 @@ def test_the_surfaces_have_the_options_of_the_table() -> None:
     assert names(COMMAND_LINE) <= flags
     of_http = {option.name for option in parameters.SEARCH.values()}
     assert of_http == names(HTTP) | {"query", "marks", "refresh"}
-    described = {each["name"] for each in PATHS["/api/search"]["get"]["parameters"]}
-    assert described == of_http
     assert set(TOOLS["memory_search"].takes) == names(MCP) | {"query"}
     assert set(TOOLS["memory_list"].takes) == {each.name for each in FILTERS.values()} | {"limit"}
     assert all(PYTHON in option.surfaces for option in EVERY_OPTION)

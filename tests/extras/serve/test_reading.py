@@ -4,13 +4,11 @@ import os
 import time
 from datetime import date
 from pathlib import Path
-from threading import Event
 from urllib.parse import quote
 
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.serve.memory import Workers
 from hybrid_memory.search.result import match
 from tests.command import Run, answer
 from tests.extras.serving import Client
@@ -469,26 +467,3 @@ def test_a_review_has_broken_links_and_copies(client: Client, folder: Path, run:
         "memory/one.md",
         "memory/two.md",
     ]
-
-
-ENDLESS = "with recursive n (i) as (select 1 union all select i + 1 from n) select i from n"
-
-
-def test_a_search_that_is_ended_ends_no_other_one(tmp_path: Path) -> None:
-    workers = Workers(lambda: HybridStore(tmp_path / "memory.db", {"provider": "builtin"}), 1)
-    running = Event()
-    kept = []
-
-    def long(store: HybridStore) -> None:
-        open_statement = store.storage.connection.execute(ENDLESS)  # type: ignore[attr-defined]
-        kept.append((open_statement, next(open_statement)))
-        running.set()
-        store.storage.connection.execute(f"select max(i) from ({ENDLESS})").fetchone()  # type: ignore[attr-defined]
-
-    abandoned = workers.submit(long)
-    assert running.wait(30)
-    abandoned.stop()
-    after = workers.submit(lambda store: store.stats()["doc_count"])
-    assert after.result(30) == 0
-    assert abandoned.exception(30) is not None
-    workers.end()
