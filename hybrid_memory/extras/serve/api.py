@@ -32,11 +32,12 @@ class Call:
         if "\0" in self.doc_id:
             raise Problem(404, "no document id contains a NUL character")
 
-    async def cached(self, work: Work[dict[str, Any]], *parts: object) -> Response:
-        """Respond with the result of `work`, which depends on the address, these parts and the
-        store; or with 304 if the client already has it.
+    async def cached(self, work: Work[dict[str, Any]]) -> Response:
+        """Respond with the result of `work`, which depends on the address, the store and the state
+        of the server; or with 304 if the client already has it.
         """
-        tag = await self.memory.etag(self.request.url.path, self.request.url.query, *parts)
+        url = self.request.url
+        tag = await self.memory.etag(url.path, url.query)
         known = responses.not_modified(self.request, tag)
         if known:
             return known
@@ -48,7 +49,9 @@ class Call:
 
 
 class Operation(NamedTuple):
-    """`schema` is the name of the schema of the answer 200, and `answers` describes other answers.
+    """An operation. The docstring of `respond` is its summary.
+
+    `schema` is the name of the schema of the answer 200, and `answers` describes other answers.
     `may` lists the possible statuses of problems. `writes` is refused by a read-only server, and
     `reveals` by one that hides documents, as the answer could reveal some.
     """
@@ -57,7 +60,6 @@ class Operation(NamedTuple):
     method: str
     path: str
     respond: Callable[[Call], Awaitable[Response]]
-    about: str
     schema: str | None = None
     parameters: Table = NOTHING
     may: Sequence[int] = ()

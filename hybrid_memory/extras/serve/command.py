@@ -74,7 +74,8 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
             memory.watcher.start()
         if args.open:
             fragment = f"#token={token.secret}" if token else ""
-            _open_browser(url + fragment)
+            browsing = Thread(target=webbrowser.open, args=(url + fragment,), daemon=True)
+            browsing.start()
 
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
     return Server(app, memory, on_start), listener
@@ -114,7 +115,3 @@ def _watch(args: Namespace, memory: Memory) -> None:
             Watch(store, [], print_report, memory.ending).run()
     except HybridMemoryError as error:
         tell(f"the watch of files has stopped: {error}")
-
-
-def _open_browser(url: str) -> None:
-    Thread(target=webbrowser.open, args=(url,), daemon=True).start()

@@ -48,10 +48,8 @@ def image_of(store: HybridStore, bounds: Bounds, doc_id: str, target: str) -> Im
     """Return the image for a target in a document. Raises NotFoundError if it is missing or may
     not be shown.
     """
-    bounds.check_shown(store, doc_id)
     with store.storage.snapshot():
-        if store.storage.catalog.by_id(doc_id) is None:
-            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        bounds.check_known(store, doc_id)
         note = store.storage.catalog.document(doc_id)
         sources = store.storage.sources.all(note.collection)
     for source in sources:

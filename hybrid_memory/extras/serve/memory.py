@@ -185,9 +185,11 @@ class Memory:
         self.ending = Event()
 
     async def etag(self, *parts: object) -> str:
-        """Return an ETag for an answer that depends on these parts, the store and the date."""
+        """Return an ETag for an answer that depends on these parts, the store, the date and the
+        state of the server.
+        """
         state = await self._states.do(self._state)
-        return etag(self._run, state, date.today(), *parts)
+        return etag(self._run, state, date.today(), self.server(), *parts)
 
     def _state(self, store: HybridStore) -> tuple[int, int]:
         # The first store, or reopened because its file was replaced

@@ -74,7 +74,7 @@ def described(operation: Operation) -> Json:
         answers["200"] = {"description": "The answer."} | content(operation.schema)
     description: Json = {
         "operationId": operation.name,
-        "summary": operation.about,
+        "summary": operation.respond.__doc__,
         "parameters": parameters,
         "responses": answers | dict(operation.answers),
     }

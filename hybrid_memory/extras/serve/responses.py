@@ -96,7 +96,7 @@ def as_problem(error: Exception) -> HTTPException:
         return error
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
-            return Problem(status, str(error))
+            return Problem(status, str(error), headers=RETRY if status == 503 else None)
     return Problem(500, "internal server error; see the server's standard error for details")
 
 
@@ -118,11 +118,8 @@ def problem_document(error: Exception, path: str) -> dict[str, Any]:
 def response(error: Exception, path: str) -> Response:
     """Return the problem document as a response."""
     problem = as_problem(error)
-    headers = dict(problem.headers or {})
-    if problem.status_code == 503:
-        headers |= RETRY
-    document = problem_document(problem, path)
-    return Response(as_json(document), problem.status_code, headers, MEDIA_TYPE)
+    document = as_json(problem_document(problem, path))
+    return Response(document, problem.status_code, problem.headers, MEDIA_TYPE)
 
 
 async def handler(request: Request, error: Exception) -> Response:

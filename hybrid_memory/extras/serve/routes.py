@@ -10,7 +10,7 @@ from ...browse.lists import documents as listed
 from ...browse.lists import links as links_of
 from ...browse.passage import days_of, passage
 from ...documents.formats import own_suffix
-from ...errors import NotFoundError, UsageError
+from ...errors import UsageError
 from ...search.advice import ONLY_FILTERS
 from ...search.result import match
 from ...storage.targets import WHOLE, split_target
@@ -21,6 +21,7 @@ from ...sync.refresh import search as refreshed_search
 from ..doctor import examine
 from . import images, openapi, parameters, responses, security
 from .api import Call, Operation
+from .bounds import Bounds
 from .excerpts import add_marks
 from .overview import overview as overview_of
 from .overview import status_of
@@ -35,7 +36,7 @@ TEXT_BODY = (
 
 
 async def search(call: Call) -> Response:
-    """Answer GET /api/search."""
+    """Find the passages that answer a query."""
     values, bounds = call.values, call.bounds
     refresh = values["refresh"]
     if refresh is None:
@@ -47,8 +48,6 @@ async def search(call: Call) -> Response:
         request = wanted._replace(filters=bounds.filters(store, wanted.filters))
         answer = vars(refreshed_search(store, values["query"], request, refreshed=refresh))
         filters_in_force = answer.pop("filters")
-        if bounds.hide:
-            answer["warnings"] = []  # the warnings of a refresh may name hidden files
         if values["marks"]:
             if ONLY_FILTERS in answer["warnings"]:
                 answer["warnings"].remove(ONLY_FILTERS)
@@ -58,6 +57,8 @@ async def search(call: Call) -> Response:
             answer["results"] = titled(store, answer["results"])
             for result in answer["results"]:
                 result["match"] = match(result["confidence"])
+        if bounds.hide:
+            answer["warnings"] = []  # the warnings of a refresh may name hidden files
         return answer
 
     if refresh:
@@ -66,7 +67,7 @@ async def search(call: Call) -> Response:
 
 
 async def documents(call: Call) -> Response:
-    """Answer GET /api/documents."""
+    """List the documents."""
     filters = parameters.filters(call.values)
 
     def work(store: HybridStore) -> dict[str, Any]:
@@ -77,11 +78,10 @@ async def documents(call: Call) -> Response:
 
 
 async def document(call: Call) -> Response:
-    """Answer GET /api/documents/{id}."""
+    """Read a document."""
 
     def work(store: HybridStore) -> dict[str, Any]:
-        call.bounds.check_shown(store, call.doc_id)
-        answer = outlined(store, call.doc_id, **call.values)
+        answer = outlined(store, call.bounds, call.doc_id, **call.values)
         suffix = own_suffix(answer["path"] or "") or ".md"
         return answer | {
             "title": title_of(store, call.doc_id, answer["metadata"]),
@@ -96,7 +96,8 @@ async def document(call: Call) -> Response:
 
 @retry_once
 def outlined(
-    store: "HybridStore",
+    store: HybridStore,
+    bounds: Bounds,
     doc_id: str,
     lines: str | None,
     *,
@@ -110,7 +111,7 @@ def outlined(
     value of `lines` to read on, or None. Raises as `read` does.
     """
     with store.storage.snapshot():
-        require_document(store, doc_id)
+        bounds.check_known(store, doc_id)
         row = store.storage.catalog.document(doc_id)
         outline = store.storage.catalog.outline(doc_id)
         days = days_of(store, doc_id, row)
@@ -120,17 +121,11 @@ def outlined(
     return answer | outline | {"next_lines": rest}
 
 
-def require_document(store: HybridStore, doc_id: str) -> None:
-    """Raise NotFoundError if no document has exactly this id."""
-    if store.storage.catalog.by_id(doc_id) is None:
-        raise NotFoundError(f"no document {doc_id!r} in this memory")
-
-
 async def similar(call: Call) -> Response:
-    """Answer GET /api/documents/{id}/similar."""
+    """Find passages like one of this document."""
 
     def work(store: HybridStore) -> dict[str, Any]:
-        found = passages(store, call.doc_id, call.values["lines"], limit=call.values["limit"])
+        found = passages(store, call.bounds, call.doc_id, **call.values)
         add_marks(found["results"], "")
         return found
 
@@ -138,17 +133,17 @@ async def similar(call: Call) -> Response:
 
 
 async def links(call: Call) -> Response:
-    """Answer GET /api/documents/{id}/links."""
+    """List links from and to this document."""
 
     def work(store: HybridStore) -> dict[str, Any]:
-        require_document(store, call.doc_id)
+        call.bounds.check_known(store, call.doc_id)
         return links_of(store, call.doc_id)
 
     return await call.cached(work)
 
 
 async def image(call: Call) -> Response:
-    """Answer GET /api/documents/{id}/image."""
+    """Get an image shown in this document, from its ingested folder."""
     shown = await call.memory.readers.do(
         lambda store: images.image_of(store, call.bounds, call.doc_id, call.values["target"])
     )
@@ -160,7 +155,7 @@ async def image(call: Call) -> Response:
 
 
 async def put(call: Call) -> Response:
-    """Answer PUT /api/documents/{id}."""
+    """Store a text."""
     call.bounds.check_new(call.doc_id)
     body = await responses.json_body(call.request)
     text = body.pop("text", None)
@@ -173,25 +168,24 @@ async def put(call: Call) -> Response:
         raise UsageError("a document needs an id")
 
     def work(store: HybridStore) -> tuple[dict[str, Any], int]:
-        status = 200 if stored_here(store, call.doc_id) else 201
+        status = 200 if is_stored_here(store, call.doc_id) else 201
         return store_text(store, call.doc_id, text, metadata, append=append), status
 
     return responses.answer(*await call.memory.writer.do(work))
 
 
 async def delete(call: Call) -> Response:
-    """Answer DELETE /api/documents/{id}."""
+    """Delete a stored text."""
 
     def work(store: HybridStore) -> dict[str, Any]:
-        call.bounds.check_shown(store, call.doc_id)
-        if not stored_here(store, call.doc_id):
-            raise NotFoundError(f"no document {call.doc_id!r} in this memory")
+        call.bounds.check_known(store, call.doc_id)
+        is_stored_here(store, call.doc_id)
         return delete_by_id(store, call.doc_id)
 
     return responses.answer(await call.memory.writer.do(work))
 
 
-def stored_here(store: HybridStore, doc_id: str) -> bool:
+def is_stored_here(store: HybridStore, doc_id: str) -> bool:
     """Whether a text without a file has this id. Raises Problem for the document of a file."""
     document = store.storage.documents.get(doc_id)
     if document and document.path:
@@ -201,43 +195,41 @@ def stored_here(store: HybridStore, doc_id: str) -> bool:
 
 
 async def update(call: Call) -> Response:
-    """Answer POST /api/update."""
+    """Read changed files of the ingested folders."""
     events = call.memory.update(everything=call.values["all"])
     return StreamingResponse(events, headers=NO_BUFFER, media_type="text/event-stream")
 
 
 async def overview(call: Call) -> Response:
-    """Answer GET /api/overview."""
-    server = call.memory.server()
-    return await call.cached(
-        lambda store: overview_of(store, call.bounds) | {"server": server}, server
-    )
+    """Get the status and the numbers of documents."""
+    server = {"server": call.memory.server()}
+    return await call.cached(lambda store: overview_of(store, call.bounds) | server)
 
 
 async def review(call: Call) -> Response:
-    """Answer GET /api/review."""
+    """List broken links, copies and superseded notes."""
     return await call.cached(review_of)
 
 
 async def status(call: Call) -> Response:
-    """Answer GET /api/status."""
+    """Count documents, chunks and embeddings."""
     work = call.memory.readers.do(lambda store: status_of(store, call.bounds))
     return responses.answer(await work)
 
 
 async def doctor(call: Call) -> Response:
-    """Answer GET /api/doctor."""
+    """Check the memory."""
     findings = await call.memory.slow.do(lambda store: examine(store, **call.values))
     return responses.answer([finding._asdict() for finding in findings])
 
 
 async def session(call: Call) -> Response:
-    """Answer POST /api/session."""
+    """Exchange the token for a cookie."""
     return await security.exchange(call.request)
 
 
 async def description(request: Request) -> Response:
-    """Answer GET /api/openapi.json."""
+    """Describe the API."""
     return responses.answer(openapi.description(OPERATIONS))
 
 
@@ -265,7 +257,6 @@ OPERATIONS = (
         "GET",
         "/api/search",
         search,
-        "Find the passages that answer a query.",
         "Search",
         parameters.SEARCH,
         may=(304, 404),
@@ -275,7 +266,6 @@ OPERATIONS = (
         "GET",
         "/api/documents",
         documents,
-        "List the documents.",
         "Listing",
         parameters.LISTING,
         may=(304, 404),
@@ -285,7 +275,6 @@ OPERATIONS = (
         "GET",
         f"{DOCUMENT}/similar",
         similar,
-        "Find passages like one of this document.",
         "Similar",
         parameters.SIMILAR,
         may=(304, 400, 404),
@@ -296,7 +285,6 @@ OPERATIONS = (
         "GET",
         f"{DOCUMENT}/links",
         links,
-        "List links from and to this document.",
         "Links",
         may=(304, 400, 404),
         reveals=True,
@@ -306,7 +294,6 @@ OPERATIONS = (
         "GET",
         f"{DOCUMENT}/image",
         image,
-        "Get an image shown in this document, from its ingested folder.",
         parameters=parameters.IMAGE,
         may=(304, 400, 404),
         answers=IMAGE,
@@ -316,7 +303,6 @@ OPERATIONS = (
         "GET",
         DOCUMENT,
         document,
-        "Read a document.",
         "Document",
         parameters.DOCUMENT,
         may=(304, 400, 404, 409),
@@ -326,7 +312,6 @@ OPERATIONS = (
         "PUT",
         DOCUMENT,
         put,
-        "Store a text.",
         "Stored",
         may=(400, 404, 409, 413, 415),
         body="Text",
@@ -338,7 +323,6 @@ OPERATIONS = (
         "DELETE",
         DOCUMENT,
         delete,
-        "Delete a stored text.",
         "Deleted",
         may=(400, 404, 409),
         writes=True,
@@ -348,7 +332,6 @@ OPERATIONS = (
         "POST",
         "/api/update",
         update,
-        "Read changed files of the ingested folders.",
         parameters=parameters.UPDATE,
         may=(409,),
         answers=EVENTS,
@@ -360,7 +343,6 @@ OPERATIONS = (
         "GET",
         "/api/overview",
         overview,
-        "Get the status and the numbers of documents.",
         "Overview",
         may=(304,),
     ),
@@ -369,7 +351,6 @@ OPERATIONS = (
         "GET",
         "/api/review",
         review,
-        "List broken links, copies and superseded notes.",
         "Review",
         may=(304,),
         reveals=True,
@@ -379,7 +360,6 @@ OPERATIONS = (
         "GET",
         "/api/status",
         status,
-        "Count documents, chunks and embeddings.",
         "Status",
     ),
     Operation(
@@ -387,7 +367,6 @@ OPERATIONS = (
         "GET",
         "/api/doctor",
         doctor,
-        "Check the memory.",
         "Findings",
         parameters.DOCTOR,
         reveals=True,
@@ -397,7 +376,6 @@ OPERATIONS = (
         "POST",
         "/api/session",
         session,
-        "Exchange the token for a cookie.",
         may=(400, 413, 415),
         body="Token",
         answers=COOKIE,

@@ -10,8 +10,8 @@ import re
 import secrets
 import socket
 import stat
-from collections.abc import Awaitable
 
+from anyio import CancelScope, create_task_group
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
@@ -84,44 +84,30 @@ def kept_token(path: str) -> Token:
     """Read the token from a file that only its owner can read; create the file if it is missing.
     Raises ConfigError.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        except FileExistsError:
-            return _read(path)
-        with open(descriptor, "w") as file:
-            token = Token(secrets.token_urlsafe(32))
-            print(token.secret, file=file)
-            return token
+        with open(os.open(path, flags, 0o600), "r+", encoding="ascii", errors="replace") as file:
+            status = os.fstat(file.fileno())
+            is_private = status.st_uid == os.getuid() and not status.st_mode & 0o077
+            if not (stat.S_ISREG(status.st_mode) and is_private):
+                raise ConfigError(
+                    f"others may know the token in {path}; delete the file to create a new token"
+                )
+            secret = file.read(1000).strip()
+            if not secret:
+                secret = secrets.token_urlsafe(32)
+                print(secret, file=file)
+            return Token(secret)
     except OSError as error:
         raise ConfigError(
             f"cannot keep a token in {path}: {error.strerror}; pass one with --token"
         ) from error
-
-
-def _read(path: str) -> Token:
-    with open(
-        os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK),
-        encoding="ascii",
-        errors="replace",
-    ) as file:
-        status = os.fstat(file.fileno())
-        if (
-            not stat.S_ISREG(status.st_mode)
-            or status.st_mode & 0o077
-            or status.st_uid != os.getuid()
-        ):
-            raise ConfigError(
-                f"others may know the token in {path}; delete the file to create a new token"
-            )
-        try:
-            return Token(file.read(1000).strip())
-        except UsageError as error:
-            raise ConfigError(f"{path}: {error}; delete the file to create a new token") from error
+    except UsageError as error:
+        raise ConfigError(f"{path}: {error}; delete the file to create a new token") from error
 
 
 async def exchange(request: Request) -> Response:
-    """Answer POST /api/session: exchange the token for a cookie."""
+    """Respond to the token with a cookie. Raises Problem."""
     token: Token | None = request.state.token
     presented = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
@@ -197,11 +183,11 @@ class Guard:
         scope["state"]["token"] = self._token
         try:
             self.check(scope)
-            answering = self._app(scope, receive, send_with_headers)
-            if scope["method"] in ("GET", "HEAD") and path.startswith("/api/"):
-                await while_connected(answering, receive)
-            else:
-                await answering
+            async with create_task_group() as group:
+                if scope["method"] in ("GET", "HEAD"):
+                    group.start_soon(cancel_when_left, receive, group.cancel_scope)
+                await self._app(scope, receive, send_with_headers)
+                group.cancel_scope.cancel()
         except (Problem, asyncio.CancelledError) as error:
             problem = error if isinstance(error, Problem) else BusyError(SHUTTING_DOWN)
             await responses.response(problem, path)(scope, receive, send_with_headers)
@@ -226,21 +212,8 @@ class Guard:
                 raise Problem(401, "the token is missing or wrong", headers=REALM)
 
 
-async def while_connected(answering: Awaitable[None], receive: Receive) -> None:
-    """Answer a request, but stop if the client disconnects, so that others need not wait."""
-    answer = asyncio.ensure_future(answering)
-    leaving = asyncio.ensure_future(_left(receive))
-    try:
-        await asyncio.wait({answer, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        is_answered = answer.done()
-        answer.cancel()
-        leaving.cancel()
-    if is_answered:
-        await answer  # or raise its error
-
-
-async def _left(receive: Receive) -> None:
-    message = await receive()
-    while message["type"] != "http.disconnect":
-        message = await receive()
+async def cancel_when_left(receive: Receive, answering: CancelScope) -> None:
+    """Cancel an answer if its client disconnects, so that others need not wait."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    answering.cancel()

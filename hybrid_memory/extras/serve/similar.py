@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import NotFoundError, QueryError
+from ...errors import QueryError
 from ...search.request import Request
 from ...store import HybridStore, retry_once
 from ...text.characters import citation
+from .bounds import Bounds
 
 # Neighbours requested in addition to the limit, as many may be in the document itself.
 DEPTH = 50
@@ -29,7 +30,7 @@ FIELDS = (
 
 @retry_once
 def passages(
-    store: HybridStore, doc_id: str, lines: str | None, *, limit: int = 5
+    store: HybridStore, bounds: Bounds, doc_id: str, lines: str | None, *, limit: int = 5
 ) -> dict[str, Any]:
     """Return up to `limit` passages of other documents that are most similar to the first chunk in
     these lines ("12-30" or "12"), by default the document's first chunk.
@@ -42,13 +43,10 @@ def passages(
     start, _, end = (lines or f"1-{10**9}").partition("-")
     first = int(start.partition("C")[0])
     with storage.snapshot():
-        if storage.catalog.by_id(doc_id) is None:
-            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        bounds.check_known(store, doc_id)
         ids = storage.chunks.at(doc_id, first, int(end or first))
         if not ids:
-            where = ""
-            if lines:
-                where = f" in the lines {lines}"
+            where = f" in the lines {lines}" if lines else ""
             raise QueryError(f"{doc_id} has no passage{where}")
         vectors = storage.vectors()
         vector = vectors.of(ids[0])
