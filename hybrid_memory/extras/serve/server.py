@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -55,13 +55,11 @@ def application(memory: Memory, tools: Tools) -> Starlette:
     """Return the application for one memory, without the guard of security.py."""
     handled = (Exception, HTTPException, HybridMemoryError, ClientDisconnect)
     app = Starlette(
-        routes=[
-            *ROUTES,
-            Route("/mcp", endpoint(tools), methods=["POST"]),
-            Mount("/", StaticFiles(directory=PAGE, html=True)),
-        ],
+        routes=[*ROUTES, Route("/mcp", endpoint(tools), methods=["POST"])],
         exception_handlers=dict.fromkeys(handled, responses.handler),
     )
+    app.router.redirect_slashes = False
+    app.router.default = StaticFiles(directory=PAGE, html=True)
     app.state.memory = memory
     return app
 

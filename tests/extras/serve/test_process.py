@@ -172,3 +172,16 @@ def test_without_its_packages_it_says_what_to_install(environ: dict[str, str]) -
     assert done.stderr.startswith(
         "hybrid-memory: `hybrid-memory serve` needs the Python package starlette and uvicorn"
     )
+
+
+def test_the_page_the_api_and_mcp_need_no_other_packages(start: Start) -> None:
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(['mcp', 'pydantic', 'fastapi']); "
+        "from hybrid_memory.cli import main; main(sys.argv[1:])"
+    )
+    _, client = start(command=[sys.executable, "-c", code, *COMMAND[3:]])
+    assert "<title>" in client.get("/").text
+    assert client.json("/api/search", q="server")["results"]
+    listed = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert "memory_search" in str(listed.json())
+    client.close()
