@@ -42,10 +42,8 @@ class Call:
         if known:
             return known
         answer = await self.memory.readers.do(work)
-        if answer.get("warnings"):
-            # A warning, e.g. about an unreachable server, may pass without a change of the store.
-            return responses.answer(answer)
-        return responses.tagged(answer, tag)
+        # A warning, e.g. about an unreachable server, may pass without a change of the store
+        return responses.answer(answer, tag=None if answer.get("warnings") else tag)
 
 
 class Operation(NamedTuple):

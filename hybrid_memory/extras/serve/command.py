@@ -15,7 +15,6 @@ with needing("serve"):  # before the modules below import these packages
     import uvicorn  # noqa: F401
 
 from ...addresses import is_server
-from ...config import Settings
 from ...errors import HybridMemoryError
 from ...paths import standard_database
 from ...store import HybridStore
@@ -33,14 +32,14 @@ from .server import Server
 
 
 def run_serve(args: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM, and exit with status 0. Raises as `prepared` does."""
-    server.run(*prepared(args))
+    """Serve until SIGINT or SIGTERM, and exit with status 0. Raises as `start` does."""
+    server.run(*start(args))
     os._exit(0)  # without waiting for work that the end of the server cut off
 
 
-def prepared(args: Namespace) -> tuple[Server, socket]:
-    """Return the server and its listening socket. Raises ConfigError, or StoreError if there is no
-    database.
+def start(args: Namespace) -> tuple[Server, socket]:
+    """Open the socket, and print the URL. Return the server to run, and the socket, in which
+    requests wait until then. Raises ConfigError, or StoreError if there is no database.
     """
     settings = opening.settings(args)
     bounds = bounds_of(args)
@@ -52,8 +51,9 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
     url = f"http://{in_address(host)}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
+    on_wait = (lambda message: None) if args.quiet else tell
     memory = Memory(
-        partial(_open_reader, args, settings),
+        lambda: HybridStore(settings["db_path"], settings, create=False, on_wait=on_wait),
         settings,
         needs_token=token is not None,
         bounds=bounds,
@@ -65,29 +65,16 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
         partial(place, args),
         bounds,
     )
-
-    def on_start() -> None:
-        with output() as stream:
-            print(url, file=stream)
-        if args.watch:
-            memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
-            memory.watcher.start()
-        if args.open:
-            fragment = f"#token={token.secret}" if token else ""
-            browsing = Thread(target=webbrowser.open, args=(url + fragment,), daemon=True)
-            browsing.start()
-
+    if args.watch:
+        memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
+        memory.watcher.start()
+    with output() as stream:
+        print(url, file=stream)
+    if args.open:
+        page = f"{url}#token={token.secret}" if token else url
+        Thread(target=webbrowser.open, args=(page,), daemon=True).start()
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
-    return Server(app, memory, on_start), listener
-
-
-def _open_reader(args: Namespace, settings: Settings) -> HybridStore:
-    return HybridStore(
-        settings["db_path"],
-        settings,
-        create=False,
-        on_wait=(lambda message: None) if args.quiet else tell,
-    )
+    return Server(app, memory), listener
 
 
 def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> Token | None:

@@ -177,9 +177,7 @@ class Memory:
         self.writer = Workers(open_store, 1)
         self.slow = Workers(open_store, 1)  # for long work
         self._states = Workers(open_store, 1)
-        self._run = urandom(8)  # state numbers are not comparable between runs of the server
-        self._last_store: HybridStore | None = None
-        self._open_count = 0
+        self._run = urandom(8)
         self._update: Update | None = None
         self.watcher: Thread | None = None
         self.ending = Event()
@@ -188,15 +186,9 @@ class Memory:
         """Return an ETag for an answer that depends on these parts, the store, the date and the
         state of the server.
         """
-        state = await self._states.do(self._state)
+        # Another file, and another run of the server, count their states anew
+        state = await self._states.do(lambda store: (file_at(store.path), store.storage.state()))
         return etag(self._run, state, date.today(), self.server(), *parts)
-
-    def _state(self, store: HybridStore) -> tuple[int, int]:
-        # The first store, or reopened because its file was replaced
-        if store is not self._last_store:
-            self._last_store = store
-            self._open_count += 1
-        return self._open_count, store.storage.state()
 
     def update(self, *, everything: bool) -> AsyncIterator[bytes]:
         """Start an update, and return the stream of its events. Raises Problem if one is

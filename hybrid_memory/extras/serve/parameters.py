@@ -9,11 +9,10 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from ...config import Settings
 from ...errors import suggestion
 from ...options import COUNT, HTTP, PAIR, SWITCH, TEXT, Kind, Option, by_key, on_surface
-from ...search.request import OPTIONS, Request, filters_of, request_of
-from ...storage.filters import FILTERS, Filters
+from ...search.request import OPTIONS
+from ...storage.filters import FILTERS
 from .responses import Problem
 
 Table = Mapping[str, Option]
@@ -44,10 +43,10 @@ QUERY = Option(
     aliases=("q",),
     required=True,
 )
+OPTIONS_AND_FILTERS: Table = {**on_surface(OPTIONS, HTTP), **FILTERS}
 SEARCH: Table = {
     "query": QUERY,
-    **on_surface(OPTIONS, HTTP),
-    **FILTERS,
+    **OPTIONS_AND_FILTERS,
     "marks": MARKS,
     "refresh": REFRESH,
 }
@@ -136,14 +135,3 @@ def _value(option: Option, texts: list[str]) -> Any:
 
 def _error(name: str, detail: str) -> dict[str, str]:
     return {"parameter": name, "detail": detail}
-
-
-def filters(values: Mapping[str, Any]) -> Filters | None:
-    """Build the filters from the values; None without filters."""
-    return filters_of({field: values[field] for field in FILTERS})
-
-
-def search_request(values: Mapping[str, Any], settings: Settings) -> Request:
-    """Build a search request. Settings replace options that are not given."""
-    of_search = {*on_surface(OPTIONS, HTTP), *FILTERS}
-    return request_of({field: values[field] for field in of_search}, settings)

@@ -63,21 +63,16 @@ def as_json(value: Any) -> bytes:
     return storable_name(text).encode()
 
 
-def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Make a JSON response."""
-    all_headers = {"cache-control": "no-store", **(headers or {})}
-    return Response(as_json(value), status, all_headers, "application/json")
+def answer(value: Any, status: int = 200, *, tag: str | None = None) -> Response:
+    """Make a JSON response, with an ETag if clients may store it."""
+    headers = {"etag": tag} | PRIVATE if tag else {"cache-control": "no-store"}
+    return Response(as_json(value), status, headers, "application/json")
 
 
 def etag(*parts: object) -> str:
     """Make a weak ETag from the parts that an answer depends on."""
     parts_as_bytes = repr(parts).encode("utf-8", "backslashreplace")
     return f'W/"{blake2b(parts_as_bytes, digest_size=12).hexdigest()}"'
-
-
-def tagged(value: Any, tag: str) -> Response:
-    """Make a JSON response with an ETag."""
-    return answer(value, headers={"etag": tag} | PRIVATE)
 
 
 def not_modified(request: Request, tag: str) -> Response | None:

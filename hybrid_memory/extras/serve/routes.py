@@ -12,7 +12,9 @@ from ...browse.passage import days_of, passage
 from ...documents.formats import own_suffix
 from ...errors import UsageError
 from ...search.advice import ONLY_FILTERS
+from ...search.request import filters_of, request_of
 from ...search.result import match
+from ...storage.filters import FILTERS
 from ...storage.targets import WHOLE, split_target
 from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
@@ -42,7 +44,8 @@ async def search(call: Call) -> Response:
     if refresh is None:
         refresh = call.memory.settings["refresh"]
     refresh = refresh and not bounds.read_only
-    wanted = parameters.search_request(values, call.memory.settings)
+    options = {field: values[field] for field in parameters.OPTIONS_AND_FILTERS}
+    wanted = request_of(options, call.memory.settings)
 
     def work(store: HybridStore) -> dict[str, Any]:
         request = wanted._replace(filters=bounds.filters(store, wanted.filters))
@@ -68,7 +71,7 @@ async def search(call: Call) -> Response:
 
 async def documents(call: Call) -> Response:
     """List the documents."""
-    filters = parameters.filters(call.values)
+    filters = filters_of({field: call.values[field] for field in FILTERS})
 
     def work(store: HybridStore) -> dict[str, Any]:
         within = call.bounds.filters(store, filters)
@@ -91,7 +94,7 @@ async def document(call: Call) -> Response:
 
     answer = await call.memory.readers.do(work)
     tag = responses.etag(answer)  # the file may change while the store does not
-    return responses.not_modified(call.request, tag) or responses.tagged(answer, tag)
+    return responses.not_modified(call.request, tag) or responses.answer(answer, tag=tag)
 
 
 @retry_once

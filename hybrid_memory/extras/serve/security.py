@@ -67,12 +67,9 @@ class Token:
     def is_presented(self, headers: Headers) -> bool:
         """Whether a request has the token in its Authorization header, or the cookie."""
         scheme, _, presented = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.is_equal(presented.strip()):
+        if scheme.lower() == "bearer" and are_equal(presented.strip(), self.secret):
             return True
         return are_equal(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""), self.cookie)
-
-    def is_equal(self, presented: str) -> bool:
-        return are_equal(presented, self.secret)
 
 
 def are_equal(a: str, b: str) -> bool:
@@ -112,7 +109,7 @@ async def exchange(request: Request) -> Response:
     presented = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
-        if not isinstance(presented, str) or not token.is_equal(presented):
+        if not isinstance(presented, str) or not are_equal(presented, token.secret):
             raise Problem(401, "the token is wrong", headers=REALM)
         secure = request.url.scheme == "https"
         response.set_cookie(

@@ -5,7 +5,6 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,11 +71,9 @@ def run(server: "Server", listener: socket.socket) -> None:
 
 
 class Server(uvicorn.Server):
-    """A server that reports its start, and ends the memory's work when it shuts down.
-    `on_start` is called when it accepts requests.
-    """
+    """A server that ends the memory's work when it shuts down."""
 
-    def __init__(self, app: ASGIApp, memory: Memory, on_start: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, memory: Memory) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -94,11 +91,6 @@ class Server(uvicorn.Server):
             )
         )
         self._memory = memory
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._memory.begin_ending()
