@@ -14,7 +14,7 @@ import pytest
 
 from hybrid_memory import HybridStore, config
 from hybrid_memory.errors import ConfigError, UsageError
-from hybrid_memory.extras.serve import responses, security, server
+from hybrid_memory.extras.serve import responses, routes, security, server
 from hybrid_memory.extras.serve.memory import READERS, Memory
 from hybrid_memory.extras.serve.security import Hosts
 from tests.command import Run
@@ -453,3 +453,40 @@ def test_what_nobody_waits_for_is_not_read(folder: Path, environ: dict[str, str]
 
     run_async(play)
     assert read == ["last"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "where"),
+    [
+        ("GET", "/api/status", "status_of"),
+        ("GET", "/api/documents", "listed"),
+        ("PUT", "/api/documents/a", "store_text"),
+    ],
+)
+def test_a_bug_is_told_to_the_log_only(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    path: str,
+    where: str,
+) -> None:
+    def fail(*arguments: Any, **named: Any) -> Any:
+        raise RuntimeError("hunter3")
+
+    monkeypatch.setattr(routes, where, fail)
+    told = client.request(method, path, json={"text": "a"})
+    assert (told.status_code, told.headers["content-type"]) == (500, "application/problem+json")
+    assert told.headers["x-content-type-options"] == "nosniff"
+    assert "hunter3" not in told.text
+    with Client(client.base) as other:
+        other.json("/api/openapi.json")  # answered after the log of the other request
+    assert "hunter3" in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/", "/api/status", "/api/documents/memory%2Fpi.md"])
+def test_a_head_has_the_headers_of_its_answer_alone(client: Client, path: str) -> None:
+    whole, head = client.get(path), client.request("HEAD", path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers.keys() == whole.headers.keys()
+    assert head.headers["content-length"] == str(len(whole.content))
