@@ -25,45 +25,6 @@ def test_a_search_gives_what_the_store_gives(client: Client, environ: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("parameters", "options"),
-    [
-        ({"mode": "keyword"}, ["--mode", "keyword"]),
-        ({"limit": 1}, ["--limit", "1"]),
-        ({"tag": ["ops", "gpu"]}, ["--tag", "ops", "--tag", "gpu"]),
-        ({"where": "project=atlas"}, ["--where", "project=atlas"]),
-        ({"in": "memory/2026-*"}, ["--in", "memory/2026-*"]),
-        ({"collection": "nix"}, ["--collection", "nix"]),
-        (
-            {"since": "2026-01", "until": "2026-02-01"},
-            ["--since", "2026-01", "--until", "2026-02-01"],
-        ),
-        ({"heading": "meeting > costs"}, ["--heading", "meeting > costs"]),
-        ({"min_score": 0.9}, ["--min-score", "0.9"]),
-        ({"min_confidence": 0.5}, ["--min-confidence", "0.5"]),
-        ({"per_doc": 1}, ["--per-doc", "1"]),
-        ({"context": 1}, ["--context", "1"]),
-        ({"half_life": 30}, ["--half-life", "30"]),
-        ({"exact": "true"}, ["--exact"]),
-        ({"explain": "true"}, ["--explain"]),
-    ],
-)
-def test_every_option_of_the_command_means_the_same_here(
-    client: Client, run: Run, parameters: dict[str, object], options: list[str]
-) -> None:
-    by_command = answer(run("search", "server costs", *options, "--json"))
-    by_http = client.json("/api/search", q="server costs", **parameters)["results"]
-    assert [result["citation"] for result in by_http] == [
-        result["citation"] for result in by_command
-    ]
-    assert [result["text"] for result in by_http] == [result["text"] for result in by_command]
-    assert all(
-        result["score"] == pytest.approx(other["score"], abs=1e-3)
-        for result, other in zip(by_http, by_command, strict=True)
-    )
-    assert all(("explain" in result) == ("explain" in parameters) for result in by_http)
-
-
-@pytest.mark.parametrize(
     ("query", "first", "words"),
     [
         (
