@@ -41,10 +41,6 @@ class OpenedStore(NamedTuple):
     store: HybridStore
     file: File | None
 
-    def is_current(self) -> bool:
-        """Whether the file was neither deleted nor replaced since the store was opened."""
-        return file_at(self.store.path) == self.file
-
 
 class Workers:
     """Threads that work on stores, which stay open between requests."""
@@ -80,7 +76,7 @@ class Workers:
         with suppress(IndexError):
             while True:
                 opened = self._idle.pop()
-                if opened.is_current():
+                if file_at(opened.store.path) == opened.file:  # else it was replaced
                     opened.store.warnings = []
                     return opened
                 opened.store.close()

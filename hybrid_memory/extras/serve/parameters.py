@@ -107,13 +107,14 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
             given[fields[name]].append(text)
         else:
             names = [option.name for option in table.values()]
-            errors.append(_error(name, f"unknown parameter{suggestion(name, names)}"))
+            problem = f"unknown parameter{suggestion(name, names)}"
+            errors.append({"parameter": name, "detail": problem})
     values: dict[str, Any] = {}
     for field, option in table.items():
         try:
             values[field] = _value(option, given[field])
         except ValueError as error:
-            errors.append(_error(option.name, str(error)))
+            errors.append({"parameter": option.name, "detail": str(error)})
     if errors:
         details = [f"{error['parameter']}: {error['detail']}" for error in errors]
         raise Problem(422, "; ".join(details), errors=errors)
@@ -131,7 +132,3 @@ def _value(option: Option, texts: list[str]) -> Any:
             raise ValueError("missing")
         return None if option.setting else option.default
     return option.served_value(option.parse(texts[0]))
-
-
-def _error(name: str, detail: str) -> dict[str, str]:
-    return {"parameter": name, "detail": detail}
