@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
-from hybrid_memory.documents.document import Document, Prepared, assemble, prepare
+from hybrid_memory.documents.document import Document, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
 from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
 from hybrid_memory.documents.noise import without_runs
 from hybrid_memory.documents.structure import below, markdown_structure
+from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.characters import storable
 

@@ -49,11 +49,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from hybrid_memory import HybridStore  # noqa: E402
-from hybrid_memory.documents.document import embedded_text  # noqa: E402
 from hybrid_memory.errors import StoreError  # noqa: E402
 from hybrid_memory.extras.doctor import examine  # noqa: E402
 from hybrid_memory.storage.encoding import decode_embedding  # noqa: E402
 from hybrid_memory.text.characters import digest  # noqa: E402
+from hybrid_memory.text.terms import embedded_text  # noqa: E402
 
 DIMS = 32
 FILES = 120

@@ -18,7 +18,7 @@ TARGET = DOCS / "score.svg"
 QUERY = "which port does SSH use on the GPU server?"
 RESULTS = 3
 
-PARTS = {  # key of the explanation -> its name in the legend, and where that stands
+PARTS = {  # name of a step in the trace -> its name in the legend, and where that stands
     "keyword": ("keyword: BM25", 0),
     "vector": ("vector: nearness", 140),
     "neighbours": ("the chunks beside it", 280),
@@ -78,13 +78,19 @@ def explained() -> list[dict[str, Any]]:
 
 
 def sizes(result: dict[str, Any]) -> dict[str, float]:
-    """The parts that add up to the score of a result that has not aged."""
-    why = result["explain"]
-    return {
-        part: why[part]["part"] if part in ("keyword", "vector") else why[part]
-        for part in PARTS
-        if part in why
-    }
+    """What each added part is in the score, after all later factors.
+
+    Raises ValueError if the picture has no colour for a part.
+    """
+    parts: dict[str, float] = {}
+    for step in result["explain"]["trace"]:
+        if "multiply" in step:
+            parts = {name: size * step["multiply"] for name, size in parts.items()}
+        else:
+            parts[step["name"]] = parts.get(step["name"], 0.0) + step["add"]
+    if parts.keys() - PARTS.keys():
+        raise ValueError(f"no colour for {', '.join(parts.keys() - PARTS.keys())}")
+    return {name: parts[name] for name in PARTS if name in parts}
 
 
 def row(result: dict[str, Any], number: int) -> list[str]:

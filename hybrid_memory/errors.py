@@ -16,13 +16,12 @@ shown.
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NamedTuple
 
 
 def suggestion(written: str, names: Iterable[str]) -> str:
     """`; did you mean NAME?` if one of the names is similar to the written one, else ""."""
-    from difflib import get_close_matches
-
     close = get_close_matches(written, list(names), 1, cutoff=0.75)
     return f"; did you mean {close[0]}?" if close else ""
 

@@ -82,3 +82,8 @@ def checkouts() -> list[str]:
         for folder in dict.fromkeys(folders)
         if os.path.isfile(os.path.join(folder, "pyproject.toml"))
     ]
+
+
+def is_in(path: str, top: str) -> bool:
+    """Whether a path is `top` or below it."""
+    return path == top or path.startswith(os.path.join(top, ""))

@@ -27,11 +27,12 @@ from .text.characters import storable
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
-    from .documents.document import Document, Prepared
+    from .documents.document import Document
     from .embedding.interface import Embedder, MinimalEmbedder
     from .indexing.pending import Embedded
     from .search.answer import Reranker
     from .storage.interface import Storage
+    from .storage.prepared import Prepared
 
     P = ParamSpec("P")
     R = TypeVar("R")

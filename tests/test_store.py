@@ -20,6 +20,7 @@ from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
+from tests.traces import evaluated, step
 
 pytestmark = pytest.mark.both_engines
 
@@ -201,9 +202,9 @@ def test_hybrid_score_is_the_weighted_sum_of_bm25_with_coverage_and_nearness(
             why = hit["explain"]
             bm25 = hit["scores"]["keyword"] / top_bm25
             legs = 0.25 * why["coverage"] * (2 * bm25 + 1) / 3 + 0.75 * why["nearness"]
-            assert why["keyword"]["telling"] == 1
-            assert why["keyword"]["part"] + why["vector"]["part"] == pytest.approx(
-                legs / 1.07, abs=1e-3
+            assert step(hit, "keyword")["strength"] == 1
+            assert step(hit, "keyword")["add"] + step(hit, "vector")["add"] == pytest.approx(
+                legs, abs=1e-3
             )
 
 
@@ -283,14 +284,7 @@ def test_what_waits_for_its_embedding_is_ranked_by_its_words(
     ]  # not the nearest of what has a vector
     assert found[0]["source"] == "keyword" and found[0]["scores"]["vector"] is None
     for result in found:
-        parts = result["explain"]
-        added = (
-            parts["keyword"]["part"]
-            + parts["vector"]["part"]
-            + parts["neighbours"]
-            + parts["document"]
-        )
-        assert added == pytest.approx(result["score"], abs=1e-5)
+        assert evaluated(result) == pytest.approx(result["score"], abs=1e-5)
 
 
 def test_equal_text_is_embedded_once_whatever_its_document(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory.documents.front_matter import front_matter
-from hybrid_memory.documents.links import aliases
+from hybrid_memory.text.links import aliases
 from tests.command import NO_SERVER, Run, answer, in_process, in_terminal
 
 VAULT = Path(__file__).parent / "vault"

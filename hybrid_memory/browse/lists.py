@@ -9,7 +9,7 @@ from ..text.characters import citation
 
 if TYPE_CHECKING:
     from ..storage.filters import Filters
-    from ..storage.interface import LinkRow
+    from ..storage.rows import LinkRow
     from ..store import HybridStore
 LATEST = 500  # documents to choose the newest from
 

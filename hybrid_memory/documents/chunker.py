@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..text.terms import SEPARATOR
 from .noise import CLOSING_TAGS
 from .passages import Part, clipped, next_text, passages
 from .structure import LONGEST_HEADING, Heading, Markup, below, markdown_structure
-from .terms import SEPARATOR
 
 LONGEST_WAIT = 1000  # characters (or one chunk) between headings without text and the next text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which every chunk repeats

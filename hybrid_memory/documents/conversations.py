@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..text.roles import ASSISTANT, USER, together
 from .code import without_code
-from .roles import ASSISTANT, USER, together
 from .structure import below, markdown_structure
 
 if TYPE_CHECKING:

@@ -1,14 +1,14 @@
 """Turn a document into rows for the store: one for the document, one for each chunk."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..storage.prepared import Extract, Prepared
 from ..text.characters import digest, storable
 from ..text.dates import DATE_KEYS, document_date, heading_day
-from .links import NO_LINKS, DocumentLinks, aliases
-from .terms import SEPARATOR, Terms, plain, terms
+from ..text.links import NO_LINKS, DocumentLinks, aliases
+from ..text.terms import SEPARATOR, embedded_text, terms
 
 if TYPE_CHECKING:
     from .chunker import Chunk
@@ -33,75 +33,6 @@ class Document(NamedTuple):
     content_hash: bytes | None = None
     collection: str | None = None
     extract: "Extract | None" = None  # of a file that is not text
-
-
-class Prepared(NamedTuple):
-    """A chunked document: its row, the rows of its chunks, the texts to embed by content hash, and,
-    if already made, the keyword index terms of each chunk. `warnings` name unreadable front matter.
-    """
-
-    row: dict[str, Any]
-    chunks: list[dict[str, Any]]
-    texts: dict[bytes, str]
-    terms: "list[Terms] | None" = None
-    links: DocumentLinks = NO_LINKS
-    warnings: Sequence[str] = ()
-
-
-class Resumption(NamedTuple):
-    """Where the reading of a file that has grown goes on: at the line with which a stored chunk
-    begins. `title` and `date` are those of that chunk, and `first_date` is the first day of all
-    chunks.
-    """
-
-    number: int  # of the chunk, from 0
-    line: int  # from 1
-    title: str
-    date: str | None
-    first_date: str
-
-    @classmethod
-    def after(
-        cls, chunks: Iterable[tuple[str, int, int, str, str | None]], first_date: str
-    ) -> "Resumption | None":
-        """The last chunk with a line that no chunk before it has; None if there is no such chunk
-        after the first.
-
-        `chunks` are from the last to the first: id, first line, last line, heading and date.
-        """
-        later: tuple[str, int, str, str | None] | None = None
-        for chunk_id, start_line, end_line, heading, date in chunks:
-            if later and end_line < later[1]:
-                number = int(later[0].rpartition("-")[2])
-                return cls(number, *later[1:], first_date)
-            later = chunk_id, start_line, heading, date
-        return None
-
-
-# The columns in which a stored chunk that stays and a new one are equal
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date", "role")
-
-
-def divide_at_change(
-    chunks: Iterable[Mapping[str, Any]],
-    stored: Iterable[Sequence[Any]],
-    as_stored: Callable[[Any], Any] = lambda value: value,
-) -> tuple[int, int, Iterator[Mapping[str, Any]]]:
-    """Compare new chunks with the stored ones, as rows of chunks.id and the COMPARED columns.
-
-    Returns the number of chunks that stay, the chunks.id of the last of them (or 0), and the chunks
-    from the first one that differs. `as_stored` converts a new value.
-    """
-    rows = iter(stored)
-    rest = iter(chunks)
-    count = last = 0
-    for chunk in rest:
-        id, *values = next(rows, (0,))
-        if values != [as_stored(chunk[key]) for key in COMPARED]:
-            return count, last, chain([chunk], rest)
-        count += 1
-        last = id
-    return count, last, rest
 
 
 def prepare(
@@ -164,16 +95,6 @@ def dated_by_headings(
         yield row
 
 
-def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
-    """The texts to embed for these chunk rows, by content hash."""
-    return {
-        chunk["content_hash"]: embedded_text(
-            chunk["heading_path"], chunk["content"], chunk["items"]
-        )
-        for chunk in chunks
-    }
-
-
 def document_row(
     document: Document, date: str | None, chunking: str, chunk_count: int
 ) -> dict[str, Any]:
@@ -206,14 +127,6 @@ def chunk_row(doc_id: str, chunk: "Chunk", text: str | None = None) -> dict[str,
     }
 
 
-def embedded_text(heading_path: str, content: str, items: str = "") -> str:
-    """The text that the model gets for a chunk: link texts without brackets, after the heading
-    path and the list items around it, because the chunk alone may not name its subject.
-    """
-    above = SEPARATOR.join(filter(None, (heading_path, items)))
-    return plain(f"{above}\n\n{content}" if above else content)
-
-
 def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:
     """All settings that decide how a text is read and chunked, as in `documents.chunking`.
 
@@ -227,16 +140,3 @@ def date_keys_of(chunking: str) -> Sequence[str]:
     """The metadata keys that could date a document, read back from its `chunking`."""
     parts = chunking.split(":", 3)
     return parts[3].split(",") if len(parts) > 3 else DATE_KEYS
-
-
-class Extract(NamedTuple):
-    """A text in markdown, extracted from a file that is not text.
-
-    `pages` has the first line of each page, counted from 1; it is empty if the format has no pages.
-    A warning is a reason and its kind, as in `formats.Reading`.
-    """
-
-    text: str
-    pages: list[int]
-    metadata: dict[str, Any]
-    warnings: Sequence[tuple[str, str]] = ()

@@ -10,13 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from ..registry import FORMATS, MARKDOWN, VAULTS, load
+from ..text.characters import Lines, digest
 from ..text.dates import DATE_KEYS
 from .files import BadFileError
 
 if TYPE_CHECKING:
+    from ..storage.prepared import Extract, Resumption
+    from ..text.links import DocumentLinks
     from .chunker import Chunk
-    from .document import Extract, Resumption
-    from .links import DocumentLinks
 
 LONGEST_SUFFIX = max(map(len, FORMATS))
 
@@ -90,7 +91,35 @@ class GrowingReading(Reading, Protocol):
         """
 
 
-class Format(Protocol):
+class LineReader(Protocol):
+    """Reads the lines of a file that citations count."""
+
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        """The text of each line of the file, and the hash of its bytes.
+
+        Raises BadFileError if the file is too large.
+        """
+
+    def joined(self, lines: Sequence[str]) -> str:
+        """Join lines to one text."""
+
+
+class PlainLines:
+    """The lines of a text file; implements `LineReader`."""
+
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        """As in `LineReader`."""
+        data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
+        if len(data) > max_bytes:
+            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
+        return Lines(data), digest(data)
+
+    def joined(self, lines: Sequence[str]) -> str:
+        """As in `LineReader`."""
+        return "\n".join(lines)
+
+
+class Format(LineReader, Protocol):
     """The interface of a file format."""
 
     @property
@@ -127,17 +156,8 @@ class Format(Protocol):
         Raises OSError, and BadFileError if the file cannot be indexed.
         """
 
-    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
-        """The text of each line of the file, and the hash of its bytes.
-
-        Raises BadFileError if the file is too large.
-        """
-
     def headings(self, lines: Sequence[str]) -> Sequence[tuple[int, int, str]]:
         """The line, counted from 1, the level and the title of each heading."""
-
-    def joined(self, lines: Sequence[str]) -> str:
-        """Join lines to one text."""
 
 
 def format_of(name: str) -> Format:
@@ -145,6 +165,13 @@ def format_of(name: str) -> Format:
     suffix = own_suffix(name)
     chosen: Format = load(FORMATS[suffix] if suffix else MARKDOWN)
     return chosen
+
+
+def line_reader(name: str) -> LineReader:
+    """How to read the lines of a file with this name. Markdown has plain lines, and reading them
+    needs no parser.
+    """
+    return format_of(name) if own_suffix(name) else PlainLines()
 
 
 def format_at(path: str) -> Format:

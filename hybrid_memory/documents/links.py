@@ -4,16 +4,15 @@ Links are [[wikilinks]], ![[embeds]] and relative links of markdown; their targe
 here. Tags come from the metadata and from the text, without #, and spelled as text/equality.py does.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any
 
-from ..text.equality import name_key, spelled
+from ..text.equality import spelled
+from ..text.links import DocumentLinks, Link, distinct_names, path_of
+from ..text.terms import LONGEST_TARGET, WIKILINK, plain
 from .code import without_code, without_hidden
 from .structure import Heading, Markup, below, markdown_structure
-from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
 # The target of an inline link and of a reference definition; one with spaces is in <>.
 _IN_BRACKETS = rf"<([^<>\n]{{1,{LONGEST_TARGET}}})>"
@@ -26,13 +25,6 @@ REFERENCE = re.compile(
 ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")  # a URL, or a place in the same document
 PLACEHOLDERS = ("{{", "<%", "…")  # of templates, and of removed data: URIs
 
-FILE_ENDING = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,9})\Z")
-# A name in [[brackets]] with one of these endings is an attachment; [[Node.js]] is a note.
-ATTACHMENTS = frozenset(
-    "png jpg jpeg gif bmp svg webp avif heic tif tiff mp3 wav m4a ogg flac 3gp webm mp4 mov mkv ogv pdf epub"
-    " canvas base excalidraw csv tsv txt json yaml zip html docx xlsx pptx odt".split()
-)
-
 # Obsidian's tags: no white space, and no signs but _, - and /.
 SIGN = (
     r"\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20"
@@ -41,29 +33,7 @@ SIGN = (
 TAG = re.compile(rf"#(?<=[\s,;*_~|(]#)(?<!\]\(#)([^{SIGN}]{{1,200}})")
 HEADING_LINE = re.compile(r"\n {0,3}#{1,6}[ \t][^\n]*")
 
-LONGEST_NAME = 240  # characters of a title or an alias
 EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?=\s|$)")
-
-
-class Link(NamedTuple):
-    """A link as written: `target` without the displayed text. `kind` is "wikilink", "embed" or
-    "markdown".
-    """
-
-    line: int
-    target: str
-    kind: str
-
-
-class DocumentLinks(NamedTuple):
-    """The names and links of a document; `tags` are those in the text."""
-
-    titles: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
-    tags: tuple[str, ...] = ()
-
-
-NO_LINKS = DocumentLinks()
 
 
 def document_links(
@@ -134,36 +104,6 @@ def without_links(text: str) -> str:
     return text
 
 
-def path_of(target: str, kind: str = "wikilink") -> str:
-    """The path in a target, without the place in the document.
-
-    '../a%20b.md?x#sec' of markdown -> '../a b.md'
-    """
-    if kind != "markdown":
-        return path_of_wikilink(target)
-
-    return unquote(re.split("[?#]", target, maxsplit=1)[0], errors="replace").rstrip("/")
-
-
-def folded(path: str) -> str:
-    """The key of a path or name without a markdown ending."""
-    return name_key(MARKDOWN_ENDING.sub("", path.strip()))
-
-
-def key_of(path: str) -> str:
-    """The last part of a path or name, folded: the key of the document in the store."""
-    return folded(path.rpartition("/")[2])
-
-
-def is_attachment(target: str, kind: str) -> bool:
-    """Whether the target is a file that is not a note, such as an image."""
-    path = path_of(target, kind)
-    ending = FILE_ENDING.search(path)
-    if not ending or MARKDOWN_ENDING.search(path):
-        return False
-    return kind == "markdown" or ending[1].lower() in ATTACHMENTS
-
-
 def tags_in(text: str) -> list[str]:
     """The tags of a text without code and links, which begins with a line break.
 
@@ -175,36 +115,6 @@ def tags_in(text: str) -> list[str]:
     return list(dict.fromkeys(tag for tag in tags if tag and not tag.isdigit()))
 
 
-def tags_in_metadata(metadata: str) -> list[str]:
-    """The tags in metadata (JSON): a list or words under `tags` or `tag`.
-
-    '{"tags": "ops, Infra/GPU"}' -> ['ops', 'infra/gpu']
-    """
-    values = json.loads(metadata)
-    texts = listed(values.get("tags")) + listed(values.get("tag"))
-    tags = [normal_tag(name) for text in texts for name in text.split(",")]
-    return [tag for tag in tags if tag]
-
-
-def filterable_tags(metadata: str, of_text: Iterable[str]) -> set[str]:
-    """The tags that match a filter: also the single words of a tag that has several."""
-    tags: set[str] = set()
-    for name in (*tags_in_metadata(metadata), *of_text):
-        tags.update(map(normal_tag, (name, *name.split())))
-    return tags - {""}
-
-
-def normal_tag(tag: str) -> str:
-    """Normalize a tag for comparison: ' #Ops' -> 'ops'"""
-    return name_key(tag.strip().lstrip("#"))
-
-
-def above(tag: str) -> list[str]:
-    """A tag and the tags above it: 'a/b/c' -> ['a/b/c', 'a/b', 'a']"""
-    parts = tag.split("/")
-    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
-
-
 def titles(metadata: Mapping[str, Any], headings: Iterable[Heading]) -> tuple[str, ...]:
     """The `title` of the metadata, and the first heading if its level is 1."""
     written = []
@@ -214,20 +124,4 @@ def titles(metadata: Mapping[str, Any], headings: Iterable[Heading]) -> tuple[st
     if heading and heading.level == 1:
         written.append(heading.title)
     without_marks = (EMPHASIS.sub("", TAG.sub("", plain(title))) for title in written)
-    return _names(" ".join(title.split()) for title in without_marks)
-
-
-def aliases(metadata: Mapping[str, Any]) -> list[str]:
-    """The values of `aliases` and `alias`. A text with commas is an alias, and so are its parts."""
-    written: list[str] = []
-    for key in ("aliases", "alias"):
-        value = metadata.get(key)
-        for alias in listed(value):
-            written.append(alias)
-            if isinstance(value, str):
-                written += alias.split(",")
-    return list(_names(plain(alias.strip()) for alias in written))
-
-
-def _names(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in names if 0 < len(name) <= LONGEST_NAME))
+    return distinct_names(" ".join(title.split()) for title in without_marks)

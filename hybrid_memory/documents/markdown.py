@@ -4,14 +4,12 @@ headings.
 Other line-based text markups derive from `Markdown`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.characters import (
-    Lines,
     digest,
     marked_encoding,
     storable,
@@ -21,13 +19,14 @@ from ..text.characters import (
 from ..text.dates import DATE_KEYS, HEAD, document_date
 from .chunker import Chunk, chunks_of
 from .conversations import conversation, with_roles
-from .files import BadFileError, FileBytes, read
+from .files import FileBytes, read
+from .formats import PlainLines
 from .front_matter import FrontMatter, front_matter, named
 from .links import document_links
 from .structure import Markup, Structure, below, markdown_structure
 
 if TYPE_CHECKING:
-    from .links import DocumentLinks
+    from ..text.links import DocumentLinks
 
 LONGEST_TITLE = 200  # characters; every chunk repeats the title
 
@@ -168,7 +167,7 @@ class MarkdownReading:
         return self._parsed
 
 
-class Markdown:
+class Markdown(PlainLines):
     """The format of markdown files; implements `formats.Format`."""
 
     collection = None
@@ -208,15 +207,6 @@ class Markdown:
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
     ) -> MarkdownReading:
         return MarkdownReading(read(path, max_bytes, follow_symlinks), metadata, self)
-
-    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
-        data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
-        if len(data) > max_bytes:
-            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
-        return Lines(data), digest(data)
-
-    def joined(self, lines: Sequence[str]) -> str:
-        return "\n".join(lines)
 
 
 FORMAT = Markdown()

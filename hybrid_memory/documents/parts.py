@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ..errors import QueryError
 from ..text.equality import anchor_key, heading_key, name_key
-from .terms import plain
+from ..text.terms import plain
 
 Heading = tuple[int, int, str]  # line, level, title
 

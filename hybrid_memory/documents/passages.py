@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.characters import UNSPACED, begins_grapheme
+from ..text.terms import SEPARATOR
 from .structure import Block
-from .terms import SEPARATOR
 
 CLOSING = "\"'”’»)]}*_`"
 ENDS = ".!?…؟۔।"

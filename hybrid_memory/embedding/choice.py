@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..registry import PROVIDERS, load
 from .identity import conflict, differing
+from .languages import builtin_for
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -86,8 +87,6 @@ def make(
 
 
 def _builtin_for(notes: Iterable[str]) -> str:
-    from .languages import builtin_for  # only a new store needs it
-
     return builtin_for(notes)
 
 

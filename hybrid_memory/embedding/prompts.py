@@ -3,12 +3,7 @@
 The templates are copied from the model cards; texts for other models are sent unchanged.
 """
 
-from typing import TYPE_CHECKING
-
 from ..errors import ConfigError
-
-if TYPE_CHECKING:
-    pass
 
 PLACEHOLDER = "{text}"
 _NOMIC = ("search_query: {text}", "search_document: {text}")

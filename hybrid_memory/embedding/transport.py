@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import requests
 
+from random import random
+from threading import Thread
+
 from ..registry import REMOTE_SESSION, load
 from .replies import ConnectTimeout, Response, TooLong
 
@@ -328,8 +331,6 @@ def within(
     A socket's own time-out starts again with every byte, and does not cover the look-up of a host
     name.
     """
-    from threading import Thread
-
     outcome: list[Any] = []
 
     def run() -> None:
@@ -364,8 +365,6 @@ def backoff(attempt: int) -> float:
     """The seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying
     at the same time.
     """
-    from random import random
-
     return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
 
 

@@ -16,8 +16,8 @@ from ..config import DEFAULTS
 from ..errors import StoreError
 from ..messages import Progress
 from ..storage.interface import Storage
+from ..storage.prepared import Whole
 from ..storage.rows import Vectors
-from ..storage.source import Whole
 from ..store import HybridStore
 from ..surface import opening
 from ..surface.arguments import Parser, examples

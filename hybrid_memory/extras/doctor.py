@@ -16,9 +16,11 @@ from typing import NamedTuple, TextIO
 
 from ..documents.files import PATTERN, BadFileError, time_limit
 from ..documents.formats import format_of, own_suffix
+from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..embedding.identity import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
-from ..storage.source import Source, is_in
+from ..paths import is_in
+from ..storage.source import Source
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.opening import open_store
@@ -308,7 +310,7 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
             f"files of {source.path} are not in the memory yet",
         )
         text = f"{files_of}: {_first_names(names)}"
-        yield _problem("sources", text, f"`{source.command()}` ingests new files")
+        yield _problem("sources", text, f"`{ingest_command(source)}` ingests new files")
     if not (new or any(outdated)):
         what = "" if thorough else "its size or time "
         unchanged = f"none has changed {what}since it was read"
@@ -331,22 +333,22 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
 def _outdated_sources(outdated: Outdated) -> Iterator[Diagnosis]:
     for source, ids in outdated.changed.items():
         text = _notes_of(source, ids, "is out of date", "are out of date")
-        yield _problem("sources", text, f"`{source.command()}` reads changed files")
+        yield _problem("sources", text, f"`{ingest_command(source)}` reads changed files")
     for source, ids in outdated.rewritten.items():
         text = _notes_of(source, ids, "has changed", "have changed")
-        way_out = f"`{source.command(incremental=False)}` reads every file"
+        way_out = f"`{ingest_command(source, incremental=False)}` reads every file"
         yield _problem("sources", f"{text}, with the same size and time", way_out)
     for source, ids in outdated.unreadable.items():
         yield _problem("sources", _notes_of(source, ids, "cannot be read", "cannot be read"))
     for source, ids in outdated.gone.items():
         text = _notes_of(source, ids, "no longer has a file", "no longer have a file")
-        if source.outlives_files:
+        if outlives_files(source):
             yield _ok("sources", f"{text}; what was in a deleted transcript is kept")
             continue
         if source.keep_missing:
             yield _ok("sources", f"{text}; kept because of --keep-missing")
             continue
-        command = source.command()
+        command = ingest_command(source)
         if not os.path.isdir(source.path):
             command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
         yield _problem("sources", text, f"`{command}` removes notes without a file")
@@ -374,7 +376,7 @@ def _outdated(store: HybridStore, *, thorough: bool) -> Outdated:
         document = documents.get(file.doc_id)
         try:
             status = os.stat(file.path)
-            is_cut_alike = file.chunking == source.chunking(store.config)
+            is_cut_alike = file.chunking == chunking_of(source, store.config)
             if not is_cut_alike or not is_up_to_date(file.path, file.mtime, file.size, status):
                 found.changed[source].append(file.doc_id)
             elif document and not holds_what_was_indexed(document, status):
@@ -429,7 +431,7 @@ def _formats(left_out: Iterable[Missing]) -> Iterator[Diagnosis]:
         patterns = [f"*{suffix}" for suffix in sorted(suffixes)]
         wider = source._replace(patterns=(*source.patterns, *patterns))
         text = f"no pattern of {source.path} matches {counts}"
-        yield _ok("formats", text, f"`{wider.command()}` matches them")
+        yield _ok("formats", text, f"`{ingest_command(wider)}` matches them")
 
 
 def _only_here(store: HybridStore) -> Iterator[Diagnosis]:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..addresses import absolute, display_name
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
+from ..documents.sources import default_collection
 from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
 from ..errors import MissingStoreError, SourceError
-from ..paths import CONFIG
-from ..storage.source import Source, default_collection, is_in, real_path
+from ..paths import CONFIG, is_in
+from ..storage.source import Source, real_path
 from ..surface import opening
 from ..surface.arguments import Parser, examples
 from ..surface.opening import any_near, open_store, own_memories

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..documents.files import vault_settings
 from ..documents.structure import markdown_structure
 from ..errors import HybridMemoryError, MissingStoreError, SourceError
-from ..storage.source import is_in, real_path
+from ..paths import is_in
+from ..storage.source import real_path
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
 from ..surface.streams import print_with_warnings

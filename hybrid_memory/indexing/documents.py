@@ -7,13 +7,17 @@ from datetime import date, datetime
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..documents.document import Document, Prepared, date_keys_of
+from ..documents.document import Document, date_keys_of
 from ..documents.files import Wanted
+from ..documents.front_matter import front_matter
 from ..embedding.identity import MISFIT, NOT_MIXED
 from ..embedding.interface import Embedder
 from ..errors import SourceError
+from ..paths import is_in
 from ..storage.interface import Storage
-from ..storage.source import Source, StoredDocument, is_in, real_path
+from ..storage.prepared import Prepared
+from ..storage.rows import StoredDocument
+from ..storage.source import Source, real_path
 from ..text.dates import document_date
 from .pending import NewVectors, accepts, is_another_model, mark_unembeddable, new_vectors
 
@@ -36,8 +40,6 @@ class OvertakenError(Exception):
 def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
     """The text with this id; None for an unknown id, or if the document has a file."""
     # A refresh that finds no change needs no parser.
-    from ..documents.front_matter import front_matter
-
     if storage.catalog.by_id(doc_id) is None:
         return None
     row = storage.catalog.document(doc_id)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..storage.filter_values import unmet
 from .result import SOME, STRONG, match
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
         answer.warnings.append(ONLY_FILTERS)
     filters = plan.request.filters
     if filters and not answer.results and not answer.nearest_miss:
-        from ..storage.filter_values import unmet
-
         problem = unmet(storage, filters)
         if problem:
             answer.warnings.append(problem)

@@ -27,10 +27,12 @@ from functools import cache, lru_cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
+from ..embedding.near_words import NearWords
 from ..storage.bm25 import stems
 from ..storage.rows import Candidate
 from ..text import analyzer
 from ..text.characters import fold
+from ..text.terms import texts_in
 from ..text.written_days import date_of_token, tokens_of, written_days
 
 if TYPE_CHECKING:
@@ -164,8 +166,6 @@ def _is_words(line: str) -> bool:
 
 @cache
 def _near_words() -> "NearWords":
-    from ..embedding.near_words import NearWords
-
     return NearWords()
 
 
@@ -188,8 +188,6 @@ def _besides(chunk: Candidate) -> list[str]:
     path = analyzer.stem(chunk.doc_id.removeprefix(f"{chunk.collection}/"))
     texts = [chunk.heading_path, chunk.items, path]
     if chunk.metadata:
-        from ..documents.terms import texts_in  # few chunks have metadata
-
         texts += texts_in(json.loads(chunk.metadata))
     return texts
 

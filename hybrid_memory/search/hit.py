@@ -1,7 +1,7 @@
-"""A hit: a candidate chunk and its partial scores."""
+"""A hit: a candidate chunk, its score, and the trace of how the score came about."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..storage.rows import Candidate, ChunkRow, Neighbour
@@ -10,14 +10,30 @@ if TYPE_CHECKING:
     from .phrasing import Phrasing
 
 
+class Step(NamedTuple):
+    """A change of a score: a stage added `value`, or multiplied by it. `details` are for people."""
+
+    name: str
+    value: float
+    is_factor: bool
+    details: Mapping[str, Any] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """{"name": "document", "add": 0.07} or {"name": "decay", "multiply": 0.5}, with the details."""
+        return {
+            "name": self.name,
+            "multiply" if self.is_factor else "add": self.value,
+            **self.details,
+        }
+
+
 class Hit:
-    """A candidate chunk and its partial scores. Each stage sets the fields of its subject."""
+    """A candidate chunk. Stages change its score by `add` and `multiply`, with their name."""
 
     __slots__ = (
-        "_score_before_decay", "agreement", "also", "candidate", "chunk_id", "chunks", "confidence",
-        "coverage", "covered", "decay", "doc_id", "document", "id", "lacks_name", "legs", "nearness",
-        "neighbours", "newer", "newer_citation", "of_date", "others", "phrasing", "rerank", "row",
-        "scale", "score", "source", "succession", "terms", "text",
+        "_trace", "also", "candidate", "chunk_id", "chunks", "confidence", "coverage", "covered",
+        "decay", "doc_id", "id", "is_of_date", "lacks_name", "legs", "nearness", "newer",
+        "newer_citation", "others", "phrasing", "row", "score_before_decay", "source", "terms", "text",
     )  # fmt: skip
 
     def __init__(self, candidate: "Candidate", legs: "Legs", phrasing: "Phrasing") -> None:
@@ -28,25 +44,17 @@ class Hit:
         self.doc_id = candidate.doc_id
         self.chunk_id = candidate.chunk_id
         self.text = candidate.text
-        # Merging
-        self.score = 0.0  # 0 to 1, changed by later stages, too
+        # Score
+        self.score_before_decay = 0.0  # 0 to 1
+        self.decay = 1.0  # the factor of the passage's age, 0 to 1
+        self._trace: list[Step] = []
         self.source = ""  # "keyword", "vector" or "hybrid": which legs retrieved it
-        # Evidence: the parts of the score from the chunks beside it, and from its document
-        self.neighbours = 0.0
-        self.document = 0.0
-        self.scale = 1.0  # by which the score before was multiplied
-        # Several phrasings: the part of the score from those that found it besides the best one
-        self.agreement = 0.0
-        # Dates
-        self.of_date = 0.0  # the part of the score for a document of the days that the query means
-        self.decay = 1.0  # by which age has multiplied the score
-        self._score_before_decay: float | None = None  # None until it has aged
+        self.is_of_date = False  # dated by a day that the query means, or mentioning it
         # The same text once
         self.others: list[int] = []  # chunks with the same text
         # Revisions
         self.newer: int | None = None  # chunks.id of the passage that is declared to replace it
         self.newer_citation: str | None = None
-        self.succession = 0.0  # the part of the score that puts it before what it replaces
         # Confidence
         self.confidence = 0.0
         self.covered: Coverage | None = None  # how much of the query the chunk has
@@ -54,8 +62,6 @@ class Hit:
         self.lacks_name = False  # a name in the query is not in the chunk
         self.nearness: float | None = None
         self.terms: Sequence[str] = ()  # words of the query that the chunk has
-        # Reranking: what its part of the score is made of
-        self.rerank: dict[str, Any] | None = None
         # Results
         self.row: ChunkRow | None = None
         self.chunks: Sequence[Neighbour] = ()  # itself and those around it, if the text needs them
@@ -69,45 +75,40 @@ class Hit:
         return int(self.chunk_id.rpartition("-")[2])
 
     @property
-    def score_before_decay(self) -> float:
-        """The score before age reduced it."""
-        return self.score if self._score_before_decay is None else self._score_before_decay
+    def score(self) -> float:
+        """The score that ranks, 0 to 1."""
+        return self.score_before_decay * self.decay
 
-    def age_by(self, decay: float) -> None:
-        """Multiply the score by a factor from 0 to 1."""
-        self._score_before_decay = self.score
-        self.decay = decay
-        self.score *= decay
+    @property
+    def trace(self) -> list[Step]:
+        """The steps that made the score, from 0: each adds to the result of those before, or
+        multiplies it. Age comes last, whenever it was applied.
+        """
+        if self.decay == 1:
+            return self._trace
+        return [*self._trace, Step("decay", self.decay, True)]
 
-    def scale_by(self, share: float) -> None:
-        """Multiply the score and each of its parts by a share."""
-        self.score *= share
-        self.neighbours *= share
-        self.document *= share
-        self.scale *= share
-        self.agreement *= share
-        self.of_date *= share
-        self.succession *= share
-        if self._score_before_decay is not None:
-            self._score_before_decay *= share
-        if self.rerank:
-            self.rerank["weight"] *= share
-            self.rerank["part"] *= share
+    def add(self, name: str, value: float, details: Mapping[str, Any] | None = None) -> None:
+        """Add a part to the score before it ages. A part of 0 without details leaves no trace."""
+        if value or details:
+            self.score_before_decay += value
+            self._trace.append(Step(name, value, False, details or {}))
+
+    def multiply(self, name: str, factor: float) -> None:
+        """Multiply the score."""
+        if factor != 1:
+            self.score_before_decay *= factor
+            self._trace.append(Step(name, factor, True))
+
+    def keep_below(self, score: float) -> None:
+        """Lower the score to that of a hit that stays before this one, if it is higher."""
+        if self.score > score:
+            self.multiply("order", score / self.score)
 
     def succeed(self, former: "Hit") -> None:
         """Take the score of a hit that this one revises, and age no more than that one."""
         self.decay = max(self.decay, former.decay)
-        self.score = self.score_before_decay * self.decay
         if self.score > former.score:
-            self.scale_by(former.score / self.score)  # `spread` had put it behind
-            return
-        if self.decay and self.score < former.score:
-            part = (former.score - self.score) / self.decay
-            self.succession += part
-            self.add(part)
-
-    def add(self, part: float) -> None:
-        """Add a part to the score before it ages."""
-        self.score += part * self.decay
-        if self._score_before_decay is not None:
-            self._score_before_decay += part
+            self.keep_below(former.score)  # `spread` had put it behind
+        elif self.decay:
+            self.add("succession", (former.score - self.score) / self.decay)

@@ -27,7 +27,7 @@ it does not repeat.
 These figures were found on judged collections (docs/measurements.md).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..merger import divide_by_best, source
@@ -62,7 +62,7 @@ class Legs:
         share_of_full: float,
     ) -> None:
         self.bm25 = bm25  # divided by the best one, times `strength`: 0 to 1
-        self.strength = strength  # of the best keyword hit, 0 to 1; "telling" in `explain`
+        self.strength = strength  # of the best keyword hit, 0 to 1; `strength` in `explain`
         self.vector_parts = vector_parts  # 0 to 1, before the weight
         self.needs_coverage = needs_coverage  # whether the keyword part depends on the coverage
         # Retrieved by each leg, best first. Keyword scores are BM25, raised for a document that the
@@ -75,6 +75,8 @@ class Legs:
         # What makes the scores of several phrasings comparable: the best hit's share of a full match
         # where one leg ran alone and its scores were divided by the best; else 1
         self.share_of_full = share_of_full
+        self._keyword_ranks = {id: rank for rank, id in enumerate(keyword_scores, 1)}
+        self._vector_ranks = {id: rank for rank, id in enumerate(vector_scores, 1)}
 
     def source(self, id: int) -> str:
         """The legs that retrieved a chunk: "keyword", "vector" or "hybrid"."""
@@ -87,25 +89,17 @@ class Legs:
             return bm25
         return coverage * (BM25_SHARE * bm25 + 1 - BM25_SHARE)
 
-    def score(self, id: int, coverage: float) -> float:
-        """The weighted sum of both parts."""
+    def parts(self, id: int, coverage: float) -> Iterator[tuple[str, float, dict[str, Any]]]:
+        """The weighted parts of both legs in the score of a chunk: name, value, and its details."""
         keyword_weight, vector_weight = self.weights
-        keyword_part = self.keyword_part(id, coverage)
-        return keyword_weight * keyword_part + vector_weight * self.vector_parts.get(id, 0.0)
-
-    def parts(self, id: int, coverage: float, scale: float) -> dict[str, dict[str, Any]]:
-        """Return the parts of both legs in a score that was multiplied by `scale` afterwards."""
-        keyword_weight, vector_weight = self.weights
-        keyword_part = self.keyword_part(id, coverage)
-        vector_part = self.vector_parts.get(id, 0.0)
-        return {
-            "keyword": {
-                **_part(id, self.keyword_scores, keyword_part, scale * keyword_weight),
-                "bm25": self.bm25.get(id, 0.0),
-                "telling": self.strength,
-            },
-            "vector": _part(id, self.vector_scores, vector_part, scale * vector_weight),
-        }
+        bm25 = {"bm25": self.bm25.get(id, 0.0), "strength": self.strength}
+        for name, ranks, part, weight, further in (
+            ("keyword", self._keyword_ranks, self.keyword_part(id, coverage), keyword_weight, bm25),
+            ("vector", self._vector_ranks, self.vector_parts.get(id, 0.0), vector_weight, {}),
+        ):
+            rank = ranks.get(id)  # from 1; None if this leg did not retrieve the chunk
+            details = {"rank": rank, "normalised": part, "weight": weight, **further}
+            yield name, weight * part, details
 
 
 def put_on_one_scale(
@@ -196,16 +190,3 @@ def _strength(keyword_leg: KeywordLeg) -> float:
         return 1.0
     best = keyword_leg.ranking[0][1] if keyword_leg.ranking else 0.0
     return min(best / keyword_leg.full_score, 1.0) ** SHARPNESS
-
-
-def _part(id: int, retrieved: Iterable[int], normalised: float, weight: float) -> dict[str, Any]:
-    """Describe one leg's part: the chunk's rank from 1 (None if not retrieved) and its weighted
-    score.
-    """
-    ranks = (rank for rank, other in enumerate(retrieved, 1) if other == id)
-    return {
-        "rank": next(ranks, None),
-        "normalised": normalised,
-        "weight": weight,
-        "part": weight * normalised,
-    }

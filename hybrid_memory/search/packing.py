@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from ..documents.formats import grows
 from ..documents.passages import WORD_START, ends_sentence
-from ..documents.roles import together
 from ..storage.bm25 import stems
 from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
 from ..text.query import Query
+from ..text.roles import together
 from .hit import Hit
 from .request import Budget, Request
 from .result import Passage, Result, result_of

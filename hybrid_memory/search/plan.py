@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import QueryError
+from ..storage.filter_values import narrowed, resolved
 from ..storage.filters import Filters
 from ..text.query import Query, Term
 from ..text.written_days import date_of_token
@@ -86,12 +87,8 @@ def plan(
         )
         filters = request.filters
         if query.asked:
-            from ..storage.filter_values import narrowed
-
             filters = narrowed(filters, query.asked)
         if filters:
-            from ..storage.filter_values import resolved
-
             filters = resolved(storage, filters)
     options: dict[str, Any] = {"filters": filters}
     if request.fts_syntax:  # an expression is no text to embed or to read

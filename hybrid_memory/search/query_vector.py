@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..embedding.builtin import minilm_vector
 from ..embedding.choice import BUILTIN, replacement
 from ..embedding.identity import (
     MISFIT,
@@ -70,8 +71,6 @@ def query_vectors(
         missed = None if all(fitting) else model.problem
         return QueryVectors(fitting, missed or advice, identity)
     if model.problem and is_minilm(identity):
-        from ..embedding.builtin import minilm_vector
-
         replaced = [minilm_vector(text) for text in texts]
         if any(replaced):
             return QueryVectors(replaced, meanwhile(model.problem, identity), identity)

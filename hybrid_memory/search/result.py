@@ -25,7 +25,7 @@ class Passage:
         self.start_line = start_line
         self.end_line = end_line
         self.chunks = chunks
-        self.role = role  # who speaks in it, see documents/roles.py
+        self.role = role  # who speaks in it, see text/roles.py
 
 
 class Scores(TypedDict):
@@ -116,32 +116,22 @@ def result_of(
 
 
 def _explanation(hit: "Hit") -> dict[str, Any]:
-    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `agreement`,
-    `of_date`, `succession` and `rerank` where there are any, add up to `score_before_decay`.
-    `phrasing` is the wording that found it, if that is not the question.
+    """Return what a hit's score and confidence are made of.
+
+    `trace` has the steps of the score, in order: `{"name": …, "add": …}` or `{"name": …, "multiply":
+    …}`. `phrasing` is the wording that found it, if that is not the question.
     """
-    parts: dict[str, Any] = {
-        **hit.legs.parts(hit.id, hit.covered.share if hit.covered else 0.0, hit.scale),
-        "neighbours": hit.neighbours,
-        "document": hit.document,
+    explanation: dict[str, Any] = {
+        "trace": [step.to_json() for step in hit.trace],
         "score_before_decay": hit.score_before_decay,
-        "decay": hit.decay,
         "terms": list(hit.terms),
         "coverage": hit.coverage,
         "words": dict(hit.covered.parts) if hit.covered else {},
         "nearness": hit.nearness,
     }
     if not hit.phrasing.is_question:
-        parts["phrasing"] = hit.phrasing.query.text
-    if hit.agreement:
-        parts["agreement"] = hit.agreement
-    if hit.of_date:
-        parts["of_date"] = hit.of_date
-    if hit.succession:
-        parts["succession"] = hit.succession
-    if hit.rerank:
-        parts["rerank"] = hit.rerank
-    return parts
+        explanation["phrasing"] = hit.phrasing.query.text
+    return explanation
 
 
 def _significant(scores: Mapping[int, float], id: int) -> float | None:
@@ -154,6 +144,8 @@ def _significant(scores: Mapping[int, float], id: int) -> float | None:
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_rounded(part) for part in value]
     if isinstance(value, float):
         return round(value, 6)
     return value

@@ -11,13 +11,13 @@ from itertools import chain
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from ..documents.roles import ASSISTANT
 from ..merger import order
 from ..storage.bm25 import stems
 from ..storage.filters import Filters
 from ..text import analyzer, equality
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
+from ..text.roles import ASSISTANT
 from ..text.written_days import date_of_token
 from .coverage import of_chunks
 from .hit import Hit
@@ -50,7 +50,8 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     if candidates and candidates[0].legs.needs_coverage:
         cover(candidates, state)
     for hit in candidates:
-        hit.score = hit.legs.score(hit.id, hit.covered.share if hit.covered else 0.0)
+        for part in hit.legs.parts(hit.id, hit.covered.share if hit.covered else 0.0):
+            hit.add(*part)
         hit.source = hit.legs.source(hit.id)
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
@@ -93,18 +94,20 @@ def add_evidence(hits: list[Hit]) -> list[Hit]:
         sums[doc_id] = DOCUMENT_SHARE * sum(best)
     for hit in hits:
         beside = ((hit.doc_id, hit.number + step) for step in (-1, 1))
-        hit.neighbours = NEIGHBOUR_SHARE * sum(scores.get(neighbour, 0.0) for neighbour in beside)
-        hit.document = sums[hit.doc_id]
-    highest = max((hit.score + hit.neighbours + hit.document for hit in hits), default=0.0)
-    scale = 1.0
+        of_neighbours = sum(scores.get(neighbour, 0.0) for neighbour in beside)
+        hit.add("neighbours", NEIGHBOUR_SHARE * of_neighbours)
+        hit.add("document", sums[hit.doc_id])
+    return rescaled(hits, max(scores.values(), default=0.0))
+
+
+def rescaled(hits: Iterable[Hit], best: float) -> list[Hit]:
+    """Multiply all scores so that the best one is `best`. Returns the hits, best first."""
+    ranked = best_first(hits)
+    highest = ranked[0].score if ranked else 0.0
     if highest > 0:
-        scale = max(scores.values(), default=0.0) / highest
-    for hit in hits:
-        hit.score = scale * (hit.score + hit.neighbours + hit.document)
-        hit.neighbours *= scale
-        hit.document *= scale
-        hit.scale = scale
-    return best_first(hits)
+        for hit in ranked:
+            hit.multiply("rescale", best / highest)
+    return ranked
 
 
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
@@ -135,22 +138,16 @@ def best_of_phrasings(hits: Iterable[Hit]) -> list[Hit]:
     """
     by_chunk: dict[int, list[Hit]] = defaultdict(list)
     for hit in hits:
-        hit.scale_by(hit.legs.share_of_full)
+        hit.multiply("match", hit.legs.share_of_full)
         by_chunk[hit.id].append(hit)
     kept = []
     highest = 0.0
     for of_chunk in by_chunk.values():
         best, *others = best_first(of_chunk)
         highest = max(highest, best.score)
-        best.agreement = AGREEMENT_SHARE * sum(hit.score for hit in others)
-        best.add(best.agreement)
+        best.add("agreement", AGREEMENT_SHARE * sum(hit.score for hit in others))
         kept.append(best)
-    ranked = best_first(kept)
-    if highest > 0:
-        scale = highest / ranked[0].score
-        for hit in ranked:
-            hit.scale_by(scale)
-    return ranked
+    return rescaled(kept, highest)
 
 
 def appended(first: list[Hit], further: Iterable[Hit]) -> list[Hit]:
@@ -159,8 +156,7 @@ def appended(first: list[Hit], further: Iterable[Hit]) -> list[Hit]:
     new = [hit for hit in further if hit.text not in texts]
     least = min((hit.score for hit in first), default=1.0)
     for hit in new:
-        if hit.score > least:
-            hit.scale_by(least / hit.score)
+        hit.keep_below(least)
     return first + new
 
 
@@ -174,10 +170,11 @@ def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     hits = list(hits)
     dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        hit.scale_by(1 - DATE_SHARE)
-        hit.of_date = _share_of_date(periods, hit.text, dates.get(hit.id))
-        hit.add(hit.of_date)
-    if not any(hit.of_date for hit in hits):
+        share = _share_of_date(periods, hit.text, dates.get(hit.id))
+        hit.is_of_date = share > 0
+        hit.multiply("date", 1 - DATE_SHARE)
+        hit.add("date", share)
+    if not any(hit.is_of_date for hit in hits):
         state.warnings += [line for line in _unknown_days(state) if line not in state.warnings]
     return best_first(hits)
 
@@ -226,7 +223,7 @@ def less_of_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]
     lowered = list(hits)
     for hit in lowered:
         if hit.candidate.role == ASSISTANT:
-            hit.scale_by(ASSISTANT_SHARE)
+            hit.multiply("assistant", ASSISTANT_SHARE)
     return best_first(lowered)
 
 
@@ -248,11 +245,9 @@ def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     today = state.request.today or date.today()
     dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        decay = 1.0
         if hit.id in dates:
             days = age(dates[hit.id], today)
-            decay = max(exp(-log(2) * days / half_life), LEAST_DECAY)
-        hit.age_by(decay)
+            hit.decay = max(exp(-log(2) * days / half_life), LEAST_DECAY)
     return best_first(hits)
 
 
@@ -308,7 +303,7 @@ def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     if having and others and others[0].score > having[-1].score:
         scale = having[-1].score / others[0].score
         for hit in others:
-            hit.scale_by(scale)
+            hit.multiply("order", scale)
     return having + others
 
 
@@ -381,7 +376,7 @@ def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     candidates = list(hits)
     for hit in candidates:
         is_near = hit.legs.nearness.get(hit.id, 0.0) >= NEAR
-        if is_near or hit.of_date or hit.id in hit.legs.keyword_scores:
+        if is_near or hit.is_of_date or hit.id in hit.legs.keyword_scores:
             return candidates
     return []
 
@@ -445,7 +440,7 @@ def _set_coverage(batch: Sequence[Hit], state: SearchState) -> None:
         hit.terms = [written.get(term.lower(), date_of_token(term)) for term in terms]
         found = {term.lower() for term in terms}
         hit.lacks_name = any(found.isdisjoint(name) for name in state.query.names)
-        if besides is not None and hit.of_date:
+        if besides is not None and hit.is_of_date:
             # A passage dated by a day need not name it: count the day as two words that it has
             count = 2 + sum(word in terms for word in besides)
             hit.coverage = max(hit.coverage, count / (2 + len(besides)))

@@ -4,10 +4,6 @@ import struct
 from collections.abc import Sequence
 from math import dist, frexp, fsum, hypot, inf, ldexp, sqrt
 from operator import mul
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 FLOAT_BYTES = 4
 UNIT = 1e-7  # a length within this of 1 counts as 1: rounding to float32 may cause it

@@ -8,10 +8,10 @@ from datetime import date
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from ..documents.terms import listed
 from ..errors import QueryError
 from ..text.dates import first_day, last_day
 from ..text.equality import name_key
+from ..text.terms import listed
 from .filters import Filters
 from .targets import find
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
-from ..documents.roles import ROLES
 from ..options import DATE, PAIR, TEXT, Option, fields_given, options_of
 from ..text.query import Term
+from ..text.roles import ROLES
 
 
 class Filters(NamedTuple):
@@ -22,7 +22,7 @@ class Filters(NamedTuple):
     - `since` and `until` leave the passages of these days, both ends included. What is dated by its
       month counts during the whole month, what has no date never.
     - `heading` names one heading above the passage, or several: `Meeting > Costs`.
-    - `role` leaves the passages of conversations in which this one speaks (documents/roles.py).
+    - `role` leaves the passages of conversations in which this one speaks (text/roles.py).
 
     Texts are compared in any spelling (text/equality.py).
 

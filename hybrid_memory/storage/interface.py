@@ -9,38 +9,28 @@ server.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from ..documents.document import Prepared, Resumption
-from ..documents.links import NO_LINKS, DocumentLinks
+from ..text.links import NO_LINKS, DocumentLinks
 from ..text.query import Query
 from .filters import Filters
+from .prepared import Prepared, Resumption, Whole
 from .rows import (
     LAST_LINE,
     Candidate,
     ChunkRow,
+    DocumentRow,
     Identity,
     KeywordLeg,
+    LinkRow,
     Neighbour,
+    Pending,
     Ranking,
+    SourceFile,
+    StoredDocument,
     Vectors,
 )
-from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
-
-
-class LinkRow(NamedTuple):
-    """A link in line `line` of the document `source`, and the document that it leads to, if any.
-
-    `target` is kept as written; `kind` is "wikilink", "embed" or "markdown". A link is `broken` if
-    it should lead to a document and does not.
-    """
-
-    source: str
-    line: int
-    target: str
-    kind: str
-    doc_id: str | None
-    broken: bool
+from .source import Refusal, Source
 
 
 class Links(Protocol):

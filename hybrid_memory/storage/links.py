@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..documents.links import DocumentLinks, Link, above, folded, is_attachment, key_of, path_of
-from .interface import LinkRow
+from ..text.links import DocumentLinks, Link, above, folded, is_attachment, key_of, path_of
+from .rows import LinkRow
 
 # Kinds of names
 FILE = "file"

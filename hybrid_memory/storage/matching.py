@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..documents.terms import SEPARATOR, listed, names_in, plain
 from ..errors import QueryError
 from ..text.equality import anchor_key, heading_key, name_key
+from ..text.terms import SEPARATOR, listed, names_in, plain
 from .filters import Filters
 
 ANCHOR = re.compile(r"[\w-]+")  # of a heading; any other text is not one

@@ -94,7 +94,7 @@ class Candidate(NamedTuple):
     heading_path: str
     collection: str | None
     metadata: str | None  # JSON, of the first chunk of a document with metadata
-    role: str | None  # who speaks in it, see documents/roles.py
+    role: str | None  # who speaks in it, see text/roles.py
     items: str = ""  # the first lines of the list items in which it begins
 
 
@@ -113,7 +113,7 @@ class ChunkRow(NamedTuple):
     date: str | None
     metadata: dict[str, Any]
     pages: Sequence[int]  # the first line of each page, if there are pages
-    role: str | None  # who speaks in it, see documents/roles.py
+    role: str | None  # who speaks in it, see text/roles.py
 
 
 class Neighbour(NamedTuple):
@@ -151,3 +151,67 @@ def as_results(
                 }
             )
     return results
+
+
+class LinkRow(NamedTuple):
+    """A link in line `line` of the document `source`, and the document that it leads to, if any.
+
+    `target` is kept as written; `kind` is "wikilink", "embed" or "markdown". A link is `broken` if
+    it should lead to a document and does not.
+    """
+
+    source: str
+    line: int
+    target: str
+    kind: str
+    doc_id: str | None
+    broken: bool
+
+
+class StoredDocument(NamedTuple):
+    """A document in the store, with the state of its file when it was indexed; `path` is None for a
+    text without a file.
+    """
+
+    doc_id: str
+    path: str | None
+    mtime: float  # seconds since 1970
+    size: int  # bytes
+    content_hash: bytes
+    chunking: str
+
+
+class DocumentRow(NamedTuple):
+    """A document. `content` is the text of a document without a file, or with a file that is not
+    text or is on another `host`.
+    """
+
+    path: str | None
+    content_hash: bytes | None
+    content: str | None
+    collection: str | None
+    date: str | None
+    pages: Sequence[int]  # the first line of each page
+    host: str | None = None  # where the file is, if it cannot be read here
+
+
+class SourceFile(NamedTuple):
+    """A document's file as it was when indexed, and the folder that owns the document's
+    collection.
+    """
+
+    doc_id: str
+    path: str
+    mtime: float
+    size: int
+    chunking: str
+    collection: str | None
+    folder: str | None
+
+
+class Pending(NamedTuple):
+    """A chunk without an embedding."""
+
+    id: int
+    content_hash: bytes
+    text: str  # the text to embed

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 
+from ..embedding.builtin import BuiltinEmbedder
+from ..embedding.multilingual import MultilingualEmbedder
 from ..text.query import Query, Term
 from .bm25 import stems
 
@@ -88,9 +90,6 @@ def close_spellings(word: str, stem: str, vocabulary: Vocabulary, counts: Counts
 @lru_cache(MANY_WORDS)
 def _is_in_a_dictionary(word: str) -> bool:
     """Whether a built-in model has a word: one is for English, one for thirty other languages."""
-    from ..embedding.builtin import BuiltinEmbedder
-    from ..embedding.multilingual import MultilingualEmbedder
-
     return BuiltinEmbedder().has_word(word) or MultilingualEmbedder().has_word(word)
 
 

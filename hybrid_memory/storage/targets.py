@@ -10,10 +10,10 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.terms import WIKILINK
 from ..errors import NotFoundError, QueryError, WayOut
 from ..text.characters import OF_PAGES, storable_name
 from ..text.equality import spelled
+from ..text.terms import WIKILINK
 
 if TYPE_CHECKING:
     from .interface import Catalog, Storage

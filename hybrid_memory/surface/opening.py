@@ -9,11 +9,13 @@ import os
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from .. import config, paths
 from ..addresses import absolute, is_server
 from ..errors import StoreError
+from ..paths import is_in
 from ..store import HybridStore
 from .streams import tell
 
@@ -79,8 +81,6 @@ def own_memories(usual: str, top: str) -> Iterator[str]:
 
 def any_near(sources: "Iterable[Source]", top: str) -> bool:
     """Whether any source is in a folder, or around it."""
-    from ..storage.source import is_in  # most searches need no sources
-
     return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
@@ -121,8 +121,6 @@ def place(args: Namespace, path: str) -> dict[str, Any]:
 
 def _why_this_path(args: Namespace, path: str) -> str:
     """The facts of `place`, as the end of a message about a missing database."""
-    from shlex import quote  # most calls print no path
-
     facts = place(args, path)
     source = facts["db_path_from"]
     if source == DEFAULT:

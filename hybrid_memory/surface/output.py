@@ -11,12 +11,11 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
+from itertools import groupby
 from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..documents.roles import ROLES
-from ..documents.terms import SEPARATOR, plain
 from ..registry import EDITOR, load
 from ..search.request import Budget
 from ..search.result import lean, match
@@ -25,6 +24,8 @@ from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NO_OPERATORS, NOTHING, Query, without_operators
+from ..text.roles import ROLES
+from ..text.terms import SEPARATOR, plain
 from .streams import harmless, json_line, json_lines, printable
 from .terminal import Style
 
@@ -245,36 +246,26 @@ def _notes(result: Result) -> list[str]:
 
 
 def _explained(why: dict[str, Any]) -> list[str]:
-    parts = [
-        _leg("keyword", why["keyword"]),
-        _leg("vector", why["vector"]),
-        f"neighbours {why['neighbours']:.3f}",
-        f"document {why['document']:.3f}",
-    ]
-    if "agreement" in why:
-        parts.append(f"agreement {why['agreement']:.3f}")
-    if "of_date" in why:
-        parts.append(f"date {why['of_date']:.3f}")
-    if "succession" in why:
-        parts.append(f"succession {why['succession']:.3f}")
-    if "rerank" in why:
-        parts.append(_leg("rerank", why["rerank"]))
-    total = " + ".join(parts)
-    if why["decay"] != 1:
-        total += f" x decay {why['decay']:.3f}"
+    """The trace of a score as a formula, and what the confidence is made of."""
+    sums_and_products = groupby(why["trace"], key=lambda step: "multiply" in step)
+    formula = ", then ".join(" ".join(map(_step, steps)) for _, steps in sums_and_products)
     words = ", ".join(f"{word} {part:.2g}" for word, part in why["words"].items())
     coverage = f"coverage {why['coverage']:.2f} ({words or 'no word'})"
     if why["nearness"] is not None:
         coverage += f", nearness {why['nearness']:.2f}"
-    if why["keyword"]["telling"] < 1:
-        coverage += f", telling {why['keyword']['telling']:.2f}"
     found_by = [f"found by {why['phrasing']!r}"] if "phrasing" in why else []
-    return [*found_by, total, coverage]
+    return [*found_by, formula.removeprefix("+ "), coverage]
 
 
-def _leg(name: str, why: dict[str, Any]) -> str:
-    product = f"{why['weight']:.2f} x {why['normalised']:.3f}"
-    return f"{name} {why['part']:.3f} ({product}, rank {why['rank'] or '-'})"
+def _step(step: Mapping[str, Any]) -> str:
+    if "multiply" in step:
+        return f"x {step['name']} {step['multiply']:.3f}"
+    text = f"+ {step['name']} {step['add']:.3f}"
+    if "weight" in step:
+        strength = f", strength {step['strength']:.2f}" if step.get("strength", 1) < 1 else ""
+        product = f"{step['weight']:.2f} x {step['normalised']:.3f}"
+        text += f" ({product}, rank {step['rank'] or '-'}{strength})"
+    return text
 
 
 def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:

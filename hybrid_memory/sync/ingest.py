@@ -12,15 +12,19 @@ from contextlib import closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..documents.document import Prepared, chunk_row, document_row
+from ..documents.document import chunk_row, document_row
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import grows
+from ..documents.sources import chunking_of, outlives_files
+from ..embedding.builtin import BuiltinEmbedder
 from ..embedding.choice import BUILTIN
 from ..embedding.identity import conflict, meanwhile
 from ..errors import SourceError
 from ..messages import Progress, count_batches
 from ..options import TEXT, Option, fields_given
-from ..storage.source import Source, StoredDocument
+from ..storage.prepared import Prepared
+from ..storage.rows import StoredDocument
+from ..storage.source import Source
 from ..store import HybridStore
 from ..text.characters import marked_encoding, plural, text_of_bytes
 from . import plan
@@ -200,7 +204,7 @@ class Ingest:
 
     def _rules_for(self, source: Source) -> Rules:
         if self._rechunk:
-            return self._rules._replace(chunking=source.chunking(self._store.config))
+            return self._rules._replace(chunking=chunking_of(source, self._store.config))
         return self._rules
 
     def _outcomes(
@@ -221,8 +225,6 @@ class Ingest:
         embedder = self._store.embedder if self._embeds else None
         if embedder is None or embedder.provider not in BUILTIN:
             return None
-        from ..embedding.builtin import BuiltinEmbedder
-
         if not isinstance(embedder, BuiltinEmbedder):
             return None
         embeddings = self._store.storage.embeddings
@@ -237,7 +239,7 @@ class Ingest:
         source = listing.source
         if listing.is_empty and not source.is_file:
             vanished = listing.vanished()
-            if vanished and not source.outlives_files:
+            if vanished and not outlives_files(source):
                 kept = plural(len(vanished), "document from here was", "documents from here were")
                 them = "it" if len(vanished) == 1 else "them"
                 reason = (

@@ -17,18 +17,13 @@ from typing import Any, NamedTuple
 
 from ..documents.files import FoundFile, Walk, Wanted
 from ..documents.formats import format_of, vault_format
+from ..documents.sources import default_collection, outlives_files, walk_of
 from ..documents.workspaces import is_workspace_name
 from ..errors import SourceError
+from ..paths import is_in
 from ..storage.interface import Documents, Sources, Storage
-from ..storage.source import (
-    Refusal,
-    Source,
-    StoredDocument,
-    default_collection,
-    is_in,
-    real_path,
-    refusal_limits,
-)
+from ..storage.rows import StoredDocument
+from ..storage.source import Refusal, Source, real_path, refusal_limits
 from ..text.characters import storable_name
 from .report import LITTLE_NEW, Report
 
@@ -86,7 +81,7 @@ def known_sources(
         try:
             resolve(source.path, source.follow_symlinks)
         except SourceError as error:
-            if source.outlives_files or not _has_documents(source, storage.documents):
+            if outlives_files(source) or not _has_documents(source, storage.documents):
                 continue
             way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
             report.error(source.path, f"{error}; if it is gone for good: {way_out}", "gone")
@@ -238,7 +233,7 @@ class Owners:
         deepest_first = sorted(
             by_key.values(), key=lambda source: (-len(source.path), source.collection or "")
         )
-        self._wanted = [(source, source.walk().wanted) for source in deepest_first]
+        self._wanted = [(source, walk_of(source).wanted) for source in deepest_first]
         self._follow_links = any(source.follow_symlinks for source in deepest_first)
         self._real_folder = cache(os.path.realpath)
 
@@ -336,7 +331,7 @@ def list_files(
     error in the report. `owners` is None if no file is reached by several sources.
     """
     vault_format.cache_clear()
-    walk = source.walk()
+    walk = walk_of(source)
     rest: Iterator[FoundFile]
     if source.is_file:
         name = os.path.basename(source.path)

@@ -19,16 +19,20 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from queue import SimpleQueue
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from ..documents.document import Document, Extract, Prepared, assemble, chunking, texts_of
+from ..documents.document import Document, assemble, chunking
 from ..documents.formats import Reading, open_file
-from ..documents.links import DocumentLinks, Link
 from ..indexing.pending import make_vectors
 from ..paths import CHECKOUT
 from ..registry import PROVIDERS, load
+from ..storage.prepared import Extract, Prepared, texts_of
 from ..storage.rows import Vectors
 from ..storage.source import Source
+from ..text.links import DocumentLinks, Link
 from .report import Report
 
 if TYPE_CHECKING:
@@ -273,8 +277,6 @@ class _Batch:
     """Jobs for one process; `reply` is None if it did not do them."""
 
     def __init__(self, options: ReadOptions, table: BuiltinTable | None) -> None:
-        from threading import Event  # a small ingest should not pay for this import
-
         self.options = options
         self.table = table
         self.jobs: list[Job] = []
@@ -405,9 +407,6 @@ class Workers:
         self._threads.clear()
 
     def _send(self, batch: _Batch) -> None:
-        from queue import SimpleQueue
-        from threading import Thread
-
         self._batches = self._batches or SimpleQueue()
         while len(self._threads) < self._count:
             thread = Thread(target=self._drive, args=[self._batches], daemon=True)
@@ -435,8 +434,6 @@ class Workers:
         self._end(process)
 
     def _start(self) -> "Popen[bytes]":
-        from subprocess import DEVNULL, PIPE, Popen
-
         # -P: nothing is imported from the working directory. A new session: Ctrl-C reaches only
         # the ingest, which then ends the processes.
         command = [sys.executable, "-P", "-c", MAIN, CHECKOUT]

@@ -8,12 +8,13 @@ from contextlib import closing
 from typing import Any
 
 from ..documents.files import BadFileError, time_limit
+from ..documents.sources import default_collection
 from ..errors import SourceError, StoreError
 from ..indexing.documents import put_document
 from ..indexing.pending import embed_pending
 from ..search.answer import Answer
 from ..search.request import Request
-from ..storage.source import Source, default_collection
+from ..storage.source import Source
 from ..store import HybridStore
 from .ingest import Ingest, check_paths
 from .plan import known_sources, resolve

@@ -2,8 +2,9 @@
 
 from contextlib import suppress
 
-from ..documents.document import Document, Prepared, chunking
+from ..documents.document import Document, chunking
 from ..indexing.documents import OvertakenError, StoredText, put_again, stored_text
+from ..storage.prepared import Prepared
 from ..store import HybridStore
 from ..text.characters import plural
 from .report import Report

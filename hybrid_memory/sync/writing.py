@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..documents.document import Prepared
 from ..embedding.interface import Embedder
 from ..indexing.pending import BATCH, accepts, is_another_model, mark_unembeddable, new_vectors
 from ..storage.interface import GrowingDocument, Storage
+from ..storage.prepared import Prepared
 from ..storage.rows import Vectors
 from ..storage.source import Source
 from ..store import HybridStore
@@ -22,7 +22,7 @@ from .report import UNCHANGED, Report
 
 if TYPE_CHECKING:
     from ..documents.formats import GrowingReading
-    from ..documents.links import DocumentLinks
+    from ..text.links import DocumentLinks
 
 # Documents written in one transaction, unless their chunks exceed the engine's group
 GROUP = 512

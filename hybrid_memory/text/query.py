@@ -31,6 +31,7 @@ from .analyzer import (
 from .characters import QUOTES, fold, is_folded_mark, storable
 from .dates import periods
 from .equality import Form, other_forms
+from .operators import read
 
 if TYPE_CHECKING:
     from .dates import Period
@@ -115,8 +116,6 @@ class Query:
         self._start = self.text[:MAX_QUERY]
 
     def _take_operators(self) -> None:
-        from .operators import read  # few queries need it
-
         reading = read(self.text, self._today)
         self.text = reading.text
         self.operators = reading.operators

@@ -514,7 +514,7 @@ print(*sys.modules)
             "requests",
             "hybrid_memory.embedder",
             "hybrid_memory.chunker",
-            "hybrid_memory.surface.terminal",
+            "hybrid_memory.documents.chunker",
         }
         == set()
     )

@@ -13,7 +13,7 @@ from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.links import ELSEWHERE, document_links, tags_in
 from hybrid_memory.documents.markdown import parse
 from hybrid_memory.documents.structure import markdown_structure
-from hybrid_memory.documents.terms import WIKILINK
+from hybrid_memory.text.terms import WIKILINK
 
 ROOT = Path(__file__).parents[2]
 FILES = [

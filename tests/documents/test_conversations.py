@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory.documents.conversations import INTRODUCTION, Turn, conversation
 from hybrid_memory.documents.document import Document, prepare
-from hybrid_memory.documents.roles import ASSISTANT, BOTH, USER, together
+from hybrid_memory.text.roles import ASSISTANT, BOTH, USER, together
 
 FORMS = [
     "**User**: {}|**Assistant**: {}",

@@ -4,8 +4,9 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
-from hybrid_memory.documents.document import Document, chunking, prepare, texts_of
+from hybrid_memory.documents.document import Document, chunking, prepare
 from hybrid_memory.documents.markdown import LONGEST_TITLE
+from hybrid_memory.storage.prepared import texts_of
 from hybrid_memory.text.characters import digest
 from tests.conftest import TopicEmbedder
 

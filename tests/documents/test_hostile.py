@@ -30,6 +30,7 @@ from hybrid_memory.extras import formats
 from hybrid_memory.extras.formats import transcripts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.text import links, terms
 
 # What can be stored
 
@@ -367,7 +368,12 @@ OF_A_FEW_CHARACTERS = {
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    found = {}
+    found = {
+        name: value
+        for module in (links, terms)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+    }
     for package in (documents, formats):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             file = module.name.rpartition(".")[2]

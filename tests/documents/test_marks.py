@@ -3,18 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.documents.code import without_code
-from hybrid_memory.documents.document import embedded_text
-from hybrid_memory.documents.links import (
-    DocumentLinks,
-    document_links,
-    folded,
-    is_attachment,
-    key_of,
-    path_of,
-)
+from hybrid_memory.documents.links import document_links
 from hybrid_memory.documents.markdown import FORMAT, parse
 from hybrid_memory.documents.structure import markdown_structure
-from hybrid_memory.documents.terms import plain
+from hybrid_memory.text.links import DocumentLinks, folded, is_attachment, key_of, path_of
+from hybrid_memory.text.terms import embedded_text, plain
 
 
 def of(text: str) -> DocumentLinks:

@@ -11,6 +11,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.extras.why.rank import rank
 from tests.command import Run, answer, in_terminal
 from tests.quality.recorded import FOLDER, ingest_notes
+from tests.traces import step
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def test_the_ranks_are_those_of_the_search_and_of_its_legs(full: HybridStore) ->
             len(explained),
             result["citation"],
         )
-        assert found["keyword_rank"] == result["explain"]["keyword"]["rank"]
-        assert found["vector_rank"] == result["explain"]["vector"]["rank"]
+        assert found["keyword_rank"] == step(result, "keyword")["rank"]
+        assert found["vector_rank"] == step(result, "vector")["rank"]
         assert [other["citation"] for other in found["before"]] == [
             hit["citation"] for hit in explained[: place - 1][:3]
         ]
@@ -138,7 +139,7 @@ def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:
     )
     assert (found["keyword_rank"], found["vector_rank"]) == (
         None,
-        vector["explain"]["vector"]["rank"],
+        step(vector, "vector")["rank"],
     )
     assert found["lacks"] == ["server"]
     full.store("none", "zzz")

@@ -33,6 +33,7 @@ from tests.extras.fake_rerankers import FAKES, KEY, KEYS, FakeLlamaCpp, FakeRera
 from tests.extras.serving import served
 from tests.extras.test_mcp import with_client
 from tests.quality.recorded import FOLDER, ingest_notes
+from tests.traces import evaluated, steps
 
 QUERY = "gpu server password"
 NOTES = {  # by their words alone: a, b, c, d; and d so far behind that a reranker needs a good part of the weight
@@ -427,19 +428,11 @@ def test_parts_add_up_to_the_score(
             f"On day {day} the gpu server had a new password.\n\n# Rack\n\nThe server hums.",
         )
     for hit in store.search(query, mode=mode, explain=True, today=date(2026, 3, 1)):
-        why = hit["explain"]
-        rerank = why.get("rerank", {"part": 0.0, "weight": weight, "normalised": 0.0})
-        assert rerank["part"] == pytest.approx(rerank["weight"] * rerank["normalised"], abs=5e-6)
-        parts = (
-            why["keyword"]["part"]
-            + why["vector"]["part"]
-            + why["neighbours"]
-            + why["document"]
-            + rerank["part"]
-            + why.get("succession", 0.0)
-        )
-        assert parts == pytest.approx(why["score_before_decay"], abs=5e-6)
-        assert hit["score"] == pytest.approx(why["score_before_decay"] * why["decay"], abs=5e-6)
+        for rerank in steps(hit, "rerank"):
+            if "add" in rerank:
+                assert rerank["weight"] == weight
+                assert rerank["add"] == pytest.approx(weight * rerank["normalised"], abs=5e-6)
+        assert evaluated(hit) == pytest.approx(hit["score"], abs=5e-6)
         assert 0 <= hit["score"] <= 1
 
 
@@ -717,7 +710,7 @@ def test_search_reranks_with_the_option_and_only_then(
     assert server.requests == []
     done = run("search", QUERY, "--rerank", "tei", "--explain", env=env)
     [first, *_] = answer(done)
-    assert (first["doc_id"], first["explain"]["rerank"]["score"]) == ("memory/d.md", 9.0)
+    assert (first["doc_id"], steps(first, "rerank")[-1]["score"]) == ("memory/d.md", 9.0)
     assert re.search(r"rerank \d+\.\d ms", done.stderr)
     assert "+ rerank 0.500 (0.50 x 1.000, rank 4)" in " ".join(
         run(
@@ -805,7 +798,7 @@ def test_http_api_reranks_unless_told_not_to(
     with served(environ | env) as client:
         found = client.json("/api/search", q=QUERY, explain="true")
         assert found["results"][0]["doc_id"] == "memory/d.md"
-        assert found["results"][0]["explain"]["rerank"]["rank"] == 4
+        assert steps(found["results"][0], "rerank")[-1]["rank"] == 4
         assert found["timings"]["rerank"] > 0
         assert (
             client.json("/api/search", q=QUERY, rerank="false")["results"][0]["doc_id"]

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
-from hybrid_memory.documents.document import Resumption
-from hybrid_memory.documents.roles import ASSISTANT, USER
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
 from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks, with_plain_space
+from hybrid_memory.storage.prepared import Resumption
 from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.text.roles import ASSISTANT, USER
 from tests.conftest import TopicEmbedder, indexed_words
 from tests.sync.test_ingest import ids
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.search.hit import Hit
+from hybrid_memory.search.hit import Hit, Step
 from hybrid_memory.search.legs import put_on_one_scale
 from hybrid_memory.search.phrasing import Phrasing
 from hybrid_memory.search.stages import BEST, DOCUMENT_SHARE, NEIGHBOUR_SHARE, add_evidence
@@ -17,7 +17,7 @@ QUESTION = Phrasing(Query("server"), [], SimpleNamespace(), is_question=True)
 def hit(id: int, doc_id: str, score: float) -> Hit:
     candidate = Candidate(id, doc_id, f"{doc_id}-{id}", "", "", None, None, None)
     made = Hit(candidate, put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0)), QUESTION)
-    made.score = score
+    made.add("keyword", score)
     return made
 
 
@@ -41,11 +41,13 @@ def test_neighbours_and_the_best_of_a_document_add_their_shares() -> None:
     assert {id: each.score for id, each in found.items()} == pytest.approx(
         {id: x / 1.201 for id, x in raised.items()}
     )
-    assert found[2].neighbours == pytest.approx(0.075 / 1.201)
-    assert found[2].document == pytest.approx(0.161 / 1.201)
-    assert found[5].neighbours == 0
-    assert found[9].neighbours == 0
-    assert [each.scale for each in found.values()] == [pytest.approx(1 / 1.201)] * 6
+    assert found[2].trace == [
+        Step("keyword", 0.8, False),
+        Step("neighbours", pytest.approx(0.075), False),
+        Step("document", pytest.approx(0.161), False),
+        Step("rescale", pytest.approx(1 / 1.201), True),
+    ]
+    assert "neighbours" not in [step.name for step in found[5].trace + found[9].trace]
 
 
 def test_shares_are_those_of_the_documentation() -> None:
@@ -75,17 +77,14 @@ def test_where_each_document_has_one_chunk_nothing_changes(values: list[float]) 
 
 
 @given(st.dictionaries(st.integers(1, 30), st.tuples(st.sampled_from("abc"), scores), min_size=1))
-def test_the_best_score_stays_and_parts_add_up(chunks: dict[int, tuple[str, float]]) -> None:
+def test_the_best_score_stays(chunks: dict[int, tuple[str, float]]) -> None:
     hits = [hit(id, doc_id, score) for id, (doc_id, score) in chunks.items()]
     before = {each.id: each.score for each in hits}
     found = add_evidence(hits)
     assert (
         found[0].score == max(each.score for each in found) == pytest.approx(max(before.values()))
     )
-    for each in found:
-        parts = each.scale * before[each.id] + each.neighbours + each.document
-        assert each.score == pytest.approx(parts)
-        assert min(each.neighbours, each.document) >= 0
+    assert all(step.value >= 0 for each in found for step in each.trace)
 
 
 def test_nothing_and_zero_are_left_alone() -> None:

@@ -13,6 +13,7 @@ from hybrid_memory.search.stages import AGREEMENT_SHARE
 from hybrid_memory.surface.output import highlighters_of
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
+from tests.traces import evaluated, is_of_date, steps
 
 NOTES = {
     "plumber": "The plumber fixed the boiler in May and left an invoice.",
@@ -57,10 +58,7 @@ def test_the_best_score_stays_and_parts_add_up(notes: HybridStore) -> None:
     scale = highest / max(sums.values())
     for result in found:
         assert result["score"] == pytest.approx(scale * sums[result["doc_id"]], abs=1e-4)
-        why = result["explain"]
-        parts = [why["keyword"]["part"], why["vector"]["part"], why["neighbours"], why["document"]]
-        total = sum(parts) + why.get("agreement", 0.0)
-        assert total == pytest.approx(why["score_before_decay"], abs=1e-5)
+        assert evaluated(result) == pytest.approx(result["score"], abs=1e-5)
 
 
 def test_the_phrasing_that_found_a_passage_is_named_and_marked(notes: HybridStore) -> None:
@@ -88,9 +86,9 @@ def test_filters_days_and_operators_are_those_of_the_question(notes: HybridStore
     assert "garden" in ids(notes.search("noise", also=["tag:ops", "-hedge in:plumber"]))
     dated = notes.search("what leaked on 2026-01-05?", also=["radiator"], explain=True)
     assert dated[0]["doc_id"] == "2026-01-05"
-    assert dated[0]["explain"].get("of_date", 0) > 0
+    assert is_of_date(dated[0])
     undated = notes.search("radiator", also=["on 2026-01-05"], explain=True)
-    assert "of_date" not in undated[0]["explain"]
+    assert not steps(undated[0], "date")
 
 
 def test_a_name_keeps_its_place_and_other_phrasings_follow(notes: HybridStore) -> None:

@@ -25,6 +25,7 @@ from tests import fake_ollama
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.storage.test_filters import write
+from tests.traces import evaluated, is_of_date, step, steps
 
 TODAY = date(2026, 3, 1)
 WORDS = "server password port garden rose dog backup disk key rack cable lamp coffee v2.0 東京 server password".split()
@@ -186,29 +187,18 @@ def test_parts_add_up_to_the_score(
                 hits = store.search(query, 50, mode, half_life=half_life, today=TODAY, explain=True)
                 for hit in hits:
                     why = hit["explain"]
-                    parts = (
-                        why["keyword"]["part"]
-                        + why["vector"]["part"]
-                        + why["neighbours"]
-                        + why["document"]
-                        + why.get("succession", 0.0)
-                    )
-                    assert parts == pytest.approx(why["score_before_decay"], **EXACT)
-                    assert hit["score"] == pytest.approx(
-                        why["score_before_decay"] * why["decay"], **EXACT
-                    )
-                    assert (why["decay"] == 1) or (hit["date"] and half_life)
-                    for leg in ("keyword", "vector"):
-                        assert why[leg]["part"] == pytest.approx(
-                            why[leg]["weight"] * why[leg]["normalised"], **EXACT
-                        )
+                    before_decay = evaluated(hit, without="decay")
+                    assert before_decay == pytest.approx(why["score_before_decay"], **EXACT)
+                    assert evaluated(hit) == pytest.approx(hit["score"], **EXACT)
+                    assert not steps(hit, "decay") or (hit["date"] and half_life)
+                    for leg in (step(hit, "keyword"), step(hit, "vector")):
+                        weighted = leg["weight"] * leg["normalised"]
+                        assert leg["add"] == pytest.approx(weighted, **EXACT)
                     if mode != "hybrid":
-                        assert (why["neighbours"], why["document"], why[mode]["weight"]) == (
-                            0,
-                            0,
-                            1,
-                        )
-                        assert why[{"keyword": "vector", "vector": "keyword"}[mode]]["part"] == 0
+                        assert not steps(hit, "neighbours") + steps(hit, "document")
+                        assert step(hit, mode)["weight"] == 1
+                        other = {"keyword": "vector", "vector": "keyword"}[mode]
+                        assert step(hit, other)["add"] == 0
                 for part in (*by_share(hits[:10]), hits[10:]):
                     assert [hit["score"] for hit in part] == sorted(
                         (hit["score"] for hit in part), reverse=True
@@ -233,9 +223,10 @@ def test_ranks_are_those_of_each_half(library: HybridStore, query: str) -> None:
     ]
     ids = dict(library.storage.connection.execute("select chunk_id, id from chunks"))
     for hit in library.search(query, 50, explain=True):
-        id, why = ids[hit["chunk_id"]], hit["explain"]
-        assert why["keyword"]["rank"] == (by_keyword.index(id) + 1 if id in by_keyword else None)
-        assert why["vector"]["rank"] == (nearest.index(id) + 1 if id in nearest else None)
+        id = ids[hit["chunk_id"]]
+        rank = by_keyword.index(id) + 1 if id in by_keyword else None
+        assert step(hit, "keyword")["rank"] == rank
+        assert step(hit, "vector")["rank"] == (nearest.index(id) + 1 if id in nearest else None)
         found_by = {
             name for name, ranked in (("keyword", by_keyword), ("vector", nearest)) if id in ranked
         }
@@ -256,13 +247,14 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
     assert plain.stderr == ""
     done = run("search", "gpu", "--provider", "none", "--explain")
     [hit] = answer(done)
-    assert hit["explain"]["keyword"] == {
+    assert step(hit, "keyword") == {
+        "name": "keyword",
+        "add": 1.0,
         "rank": 1,
         "normalised": 1.0,
-        "weight": pytest.approx(1 / 1.07, abs=1e-5),
-        "part": pytest.approx(1 / 1.07, abs=1e-5),
+        "weight": 1.0,
         "bm25": 1.0,
-        "telling": 1.0,
+        "strength": 1.0,
     }
     filtered = run("search", "gpu", "--provider", "none", "--explain", "--in", "it")
     assert "filter " in filtered.stderr
@@ -522,9 +514,8 @@ def test_the_chunk_with_an_identifier_is_first_whatever_is_near(
         for number in range(30):
             store.store(f"n{number}", f"err stock, user name, 192 168: mismatch {number}")
         assert store.search(query)[0]["doc_id"] == "it"
-        why = store.search(query, explain=True)[0]["explain"]
-        share = why["keyword"]["weight"] / (why["keyword"]["weight"] + why["vector"]["weight"])
-        assert share == pytest.approx(LOOKUP_WEIGHTS[0], abs=1e-4)
+        first = store.search(query, explain=True)[0]
+        assert step(first, "keyword")["weight"] == pytest.approx(LOOKUP_WEIGHTS[0], abs=1e-4)
 
 
 def test_a_document_is_first_when_its_name_is_asked_for(db_path: str) -> None:
@@ -559,8 +550,9 @@ def test_weights_of_the_users_own_hold_for_look_ups_too(db_path: str) -> None:
         db_path, {"keyword_weight": 0.3, "vector_weight": 0.7}, embedder=Misled()
     ) as store:
         store.store("it", "Then call getUserName once.")
-        why = store.search("getUserName", explain=True)[0]["explain"]
-        assert why["keyword"]["weight"] / why["vector"]["weight"] == pytest.approx(3 / 7, abs=1e-4)
+        first = store.search("getUserName", explain=True)[0]
+        assert step(first, "keyword")["weight"] == pytest.approx(0.3)
+        assert step(first, "vector")["weight"] == pytest.approx(0.7)
 
 
 def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(
@@ -603,11 +595,9 @@ def test_documents_of_the_days_that_are_asked_for_come_first(
 ) -> None:
     found = daily.search(query, 50, mode, today=date(2026, 1, 29), explain=True)
     assert found[0]["doc_id"] == first
-    assert [hit["doc_id"] for hit in found if "of_date" in hit["explain"]] == [first]
+    assert [hit["doc_id"] for hit in found if is_of_date(hit)] == [first]
     for hit in found:
-        why = hit["explain"]
-        legs = why["keyword"]["part"] + why["vector"]["part"] + why["neighbours"] + why["document"]
-        assert legs + why.get("of_date", 0) == pytest.approx(hit["score"], **EXACT)
+        assert evaluated(hit) == pytest.approx(hit["score"], **EXACT)
 
 
 def test_days_are_asked_for_alone_and_mentions_count(daily: HybridStore) -> None:

@@ -12,6 +12,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.search.revisions import Revision, ends
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.declarations import strikes, tasks
+from tests.traces import evaluated, step
 
 FILLER = "# Other things\n\nThe ficus was watered. Lunch was late, and nobody complained about the soup.\n"
 
@@ -273,10 +274,8 @@ def test_the_parts_of_a_raised_score_add_up(notes: Notes) -> None:
     texts = {"old.md": front("superseded_by: new", OLD), "new.md": NEW}
     with notes(texts) as store:
         first = store.search("ssh port everybody bring your own key", explain=True)[0]
-    why = first["explain"]
-    parts = why["keyword"]["part"] + why["vector"]["part"] + why["succession"]
-    assert why["succession"] > 0
-    assert parts == pytest.approx(why["score_before_decay"], abs=1e-5)
+    assert step(first, "succession")["add"] > 0
+    assert evaluated(first) == pytest.approx(first["score"], abs=1e-5)
 
 
 def test_marks_are_the_same_with_every_limit(notes: Notes) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.roles import ASSISTANT, BOTH, USER
 from hybrid_memory.search.stages import ASSISTANT_SHARE, LONGEST_QUESTION
 from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.text.roles import ASSISTANT, BOTH, USER
+from tests.traces import evaluated
 
 MESSAGES = [
     ("user", "My sprint ends on 29 March."),
@@ -62,11 +63,9 @@ def test_a_long_message_and_single_legs_weigh_both_speakers_alike(talk: HybridSt
         assert scores(talk, QUESTION, mode) == scores(talk, QUESTION.rstrip("?"), mode)
 
 
-def test_the_parts_of_a_lowered_score_add_up(talk: HybridStore) -> None:
+def test_the_trace_of_a_lowered_score_gives_it(talk: HybridStore) -> None:
     for hit in talk.search(QUESTION, explain=True):
-        why = hit["explain"]
-        parts = why["keyword"]["part"] + why["vector"]["part"] + why["neighbours"] + why["document"]
-        assert parts == pytest.approx(hit["score"], abs=1e-5)
+        assert evaluated(hit) == pytest.approx(hit["score"], abs=1e-5)
 
 
 def test_a_result_names_who_speaks_and_a_filter_leaves_one_of_them(talk: HybridStore) -> None:

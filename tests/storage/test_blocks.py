@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory.storage.encoding import decode_embedding
-from hybrid_memory.storage.sqlite import bitplanes, catalog, connection
+from hybrid_memory.storage.sqlite import bitplanes, checks, connection
 from hybrid_memory.storage.sqlite import vectors as blocks
-from hybrid_memory.storage.sqlite.catalog import check_vectors as check
+from hybrid_memory.storage.sqlite.checks import check_vectors as check
 from hybrid_memory.storage.sqlite.vectors import drop, put, rebuild
 
 DIMS = 12
@@ -28,7 +28,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "PLACES", PLACES)
-    monkeypatch.setattr(catalog, "PLACES", PLACES)
+    monkeypatch.setattr(checks, "PLACES", PLACES)
     monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << PLACES) - 1)
     monkeypatch.setattr(blocks, "SPARSE", PLACES // 4)
 

@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, StoreError
-from hybrid_memory.documents.document import Document, Extract, Resumption, prepare
+from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.extras.postgres.selection import glob_pattern
 from hybrid_memory.search.coverage import of_chunks
 from hybrid_memory.storage import keyword as index
 from hybrid_memory.storage.filters import Filters
+from hybrid_memory.storage.prepared import Extract, Resumption
 from hybrid_memory.text.query import Query
 from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
 from tests.extras.postgres_server import PostgresServer

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
-from hybrid_memory.documents.document import Document, Prepared
-from hybrid_memory.documents.links import filterable_tags
+from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import accepts, new_vectors
@@ -25,10 +24,13 @@ from hybrid_memory.search.request import Request
 from hybrid_memory.storage import keyword
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.matching import have_values
+from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.storage.sqlite import selection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
-from hybrid_memory.storage.sqlite.selection import WANTED, condition
+from hybrid_memory.storage.sqlite.catalog import TOTAL
+from hybrid_memory.storage.sqlite.selection import condition
+from hybrid_memory.text.links import filterable_tags
 from hybrid_memory.text.query import Query
 from tests.command import Run
 from tests.conftest import TopicEmbedder
@@ -658,7 +660,7 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     plan = [
         row[3]
         for row in store.storage.connection.execute(
-            f"explain query plan {WANTED.format(condition=where)}", values
+            f"explain query plan {TOTAL.format(condition=where)}", values
         )
     ]
     assert plan == ["SCAN d"]

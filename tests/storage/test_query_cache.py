@@ -6,7 +6,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.storage import query_cache as cache_module
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite.vectors import QueryCache
+from hybrid_memory.storage.sqlite.query_cache import QueryCache
 from tests.conftest import TopicEmbedder
 
 

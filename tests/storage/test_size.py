@@ -15,7 +15,7 @@ from hybrid_memory.documents.document import Document, chunk_row, prepare
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import make_vectors
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite.catalog import check_vectors
+from hybrid_memory.storage.sqlite.checks import check_vectors
 from tests.conftest import indexed_words
 
 WITHOUT, WITH = (

@@ -431,7 +431,7 @@ def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
         [(slot,) for slot in slots],
     )
     is_picked = "d.doc_id in (select doc_id from temp.picked)"
-    return index.VectorIndex(conn, Selection(conn, Condition(is_picked, is_picked, []), []))
+    return index.VectorIndex(conn, Selection(conn, Condition(is_picked, []), []))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])

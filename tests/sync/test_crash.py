@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore, StoreError
-from hybrid_memory.documents.document import embedded_text
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.text.terms import embedded_text
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
 from tests.kills import COUNTED

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from ...documents.document import Extract
+from ...storage.prepared import Extract
 from .extracted import MAX_TEXT, ExtractError
 
 Block = tuple[str, list[str]]

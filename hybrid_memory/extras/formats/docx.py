@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from ...documents.document import Extract
+from ...storage.prepared import Extract
 from .blocks import DEEPEST_LIST, Block, cell, extract_of, list_of, paragraph, table_lines
 from .extracted import ExtractError
 from .zipped_xml import DC, UNREADABLE, local_name, part, properties_of, read_as, root_of

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-from ...documents.document import Extract
 from ...documents.markdown import Markdown
 from ...documents.structure import Structure
+from ...storage.prepared import Extract
 from .blocks import LIKE_MARKDOWN_MARK
 from .extracted import ExtractError
 

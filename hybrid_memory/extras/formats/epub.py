@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from ...documents.document import Extract
+from ...storage.prepared import Extract
 from .blocks import Block, extract_of
 from .extracted import ExtractError
 from .html import Page, decoded

@@ -20,14 +20,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ...documents.document import Extract
 from ...documents.files import BadFileError, FileBytes, read, time_left
-from ...documents.links import DocumentLinks, document_links
+from ...documents.links import document_links
 from ...documents.markdown import Parsed, chunks, headings_below
 from ...documents.structure import markdown_structure
 from ...paths import CHECKOUT
+from ...storage.prepared import Extract
 from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
+from ...text.links import DocumentLinks
 from ..environment import missing_package
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from ...documents.document import Extract
+from ...storage.prepared import Extract
 from ...text.characters import marked_encoding, text_of_bytes
 from .blocks import (
     DEEPEST_LIST,

@@ -16,11 +16,12 @@ from urllib.parse import unquote
 
 from ...documents.files import BadFileError, open_regular, read
 from ...documents.front_matter import MAX_METADATA
-from ...documents.links import DocumentLinks, document_links
+from ...documents.links import document_links
 from ...documents.markdown import Markdown, MarkdownReading, Parsed
 from ...documents.noise import LEFT_OUT
 from ...documents.structure import Block, Heading, Structure, outline_structure
 from ...text.characters import text_of_bytes
+from ...text.links import DocumentLinks
 
 CONFIG = os.path.join("logseq", "config.edn")
 LARGEST_CONFIG = 1_000_000  # bytes

@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from ...documents.document import Extract
+from ...storage.prepared import Extract
 from .blocks import DEEPEST_LIST, WEB, Block, cell, extract_of, paragraph, table_lines
 from .extracted import ExtractError
 from .zipped_xml import (

@@ -12,13 +12,14 @@ from functools import lru_cache
 from itertools import islice
 
 from ...documents.front_matter import MAX_METADATA, FrontMatter
-from ...documents.links import ELSEWHERE, DocumentLinks, Link, titles
+from ...documents.links import ELSEWHERE, titles
 from ...documents.markdown import Markdown, Parsed
 from ...documents.noise import without_runs
 from ...documents.structure import Block, Heading, Structure, code_of
-from ...documents.terms import LONGEST_TARGET
 from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
+from ...text.links import DocumentLinks, Link
+from ...text.terms import LONGEST_TARGET
 
 HEADLINE = re.compile(r"\n(\*+)[ \t]+([^\n]*)")
 # States of a task are in upper case, as Org's defaults and most custom ones are. "TODO [#A] Call Ann

@@ -18,7 +18,7 @@ from unicodedata import normalize
 import pypdfium2
 from pypdfium2 import raw
 
-from ...documents.document import Extract
+from ...storage.prepared import Extract
 from .extracted import MAX_TEXT, ExtractError
 
 LARGER = 1.15  # times the size of the body

@@ -25,13 +25,13 @@ from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from ...documents.chunker import Chunk
-from ...documents.document import Resumption
 from ...documents.files import open_regular
-from ...documents.links import NO_LINKS
 from ...documents.markdown import chunk_text
-from ...documents.roles import ASSISTANT, ROLES, USER, together
+from ...storage.prepared import Resumption
 from ...text.characters import hasher, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
+from ...text.links import NO_LINKS
+from ...text.roles import ASSISTANT, ROLES, USER, together
 from .redaction import redact
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool

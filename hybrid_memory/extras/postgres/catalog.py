@@ -1,21 +1,14 @@
-"""Read documents: single ones, lists and counts; and, for `doctor`, check indexes and tables for
-inconsistencies. Changes nothing.
-"""
+"""Read documents: single ones, lists and counts. Changes nothing."""
 
 import json
-from math import isfinite
 from typing import Any
 
-from ...storage.encoding import UNIT
 from ...storage.filters import Filters
 from ...storage.matching import keys_of
-from ...storage.rows import MISCOUNT
-from ...storage.source import DocumentRow, SourceFile
+from ...storage.rows import DocumentRow, SourceFile
 from .chunks import Links, text_of_chunks
 from .connection import Connection, from_column, here, text, to_column
-from .postings import decoded
 from .selection import condition
-from .vectors import INDEX, IS_INDEXED, MOST_DIMS, WORTH_AN_INDEX
 
 OF_SPACE = "space = %(space)s"
 BY_ID = f"select doc_id from documents where {OF_SPACE} and doc_id = %(doc_id)s"
@@ -226,99 +219,3 @@ class Catalog:
     def counts(self) -> dict[str, int]:
         [counts] = self._dicts(COUNTS)
         return counts | {"db_size_bytes": self._conn.one(SIZE)[0]}
-
-
-VERSIONS = """
-select current_setting('server_version'), extversion from pg_extension where extname = 'vector'
-"""
-UNREAD = """
-select c.relname, i.indexrelid::regclass::text from pg_class c join pg_index i on i.indrelid = c.oid
-where  c.relnamespace = 'hybrid_memory'::regnamespace and not i.indisvalid
-"""
-NOT_INDEXED = """
-select count(*) from (
-    select id from chunks where space = %(space)s except select chunk from words where space = %(space)s) a
-"""
-NOT_STORED = """
-select count(*) from (
-    select chunk from words where space = %(space)s except select id from chunks where space = %(space)s) a
-"""
-FREQUENCIES = f"""
-select count(*) from (
-    select term, count(*) as chunks from ({decoded("postings where space = %(space)s", "term")}) entry
-    where  exists (select from words where space = %(space)s and words.chunk = entry.chunk) group by term) p
-full   join (select id, frequency from terms where space = %(space)s) t on t.id = p.term
-where  chunks is distinct from frequency
-"""
-TOTALS = """
-select (chunks, tokens) <> (select count(*), coalesce(sum(cardinality(array_remove(sequence, 0))), 0)
-                            from words where space = id)
-from   spaces where id = %(space)s
-"""
-MISCOUNTED = """
-select doc_id from documents d
-where  space = %(space)s
-and    chunk_count <> (select count(*) from chunks c where c.space = d.space and c.document = d.number)
-"""
-DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
-MANY = "select count(*) from chunks where space = %(space)s and embedding is not null"
-ODD = """
-select id, vector_norm(embedding) from chunks
-where  space = %(space)s and embedding is not null
-and   (vector_dims(embedding) <> %(dims)s or not abs(vector_norm(embedding) - 1) < 2 * %(unit)s)
-"""
-
-
-class Checks:
-    """Implements `interface.Checks`."""
-
-    intact = "every index is valid"
-
-    def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._parameters = conn, {"space": space}
-
-    def engine(self) -> tuple[str, str]:
-        server, vector = self._conn.one(VERSIONS)
-        return f"PostgreSQL {server} with pgvector {vector}", ""
-
-    def integrity(self) -> list[str]:
-        return [
-            f"the index {index} of {table} is not valid" for table, index in self._conn.all(UNREAD)
-        ]
-
-    def keyword_index(self) -> tuple[bool | None, str]:
-        wrong = self._conn.one(FREQUENCIES, self._parameters)[0]
-        if wrong:
-            return False, f"{wrong} terms have a frequency that does not match their postings"
-        if self._conn.one(TOTALS, self._parameters)[0]:
-            return False, "the stored number of chunks or of their tokens is wrong"
-        return True, "terms, postings and totals agree"
-
-    def keyword_index_differences(self) -> tuple[int, int]:
-        return self._conn.one(NOT_INDEXED, self._parameters)[0], self._conn.one(
-            NOT_STORED, self._parameters
-        )[0]
-
-    def rows(self) -> list[str]:  # types and foreign keys rule out the others
-        miscounted = self._conn.all(MISCOUNTED, self._parameters)
-        return [MISCOUNT.format(doc_id) for (doc_id,) in miscounted]
-
-    def vectors(self, *, thorough: bool) -> list[str]:
-        row = self._conn.first(DIMS, self._parameters)
-        if row is None:
-            return []
-        dims, problems = row[0], []
-        if (
-            dims <= MOST_DIMS
-            and not self._conn.one(IS_INDEXED, {"name": INDEX.format(dims=dims)})[0]
-        ):
-            count = self._conn.one(MANY, self._parameters)[0]
-            if count > WORTH_AN_INDEX:
-                problems.append(f"{count} embeddings have no HNSW index")
-        if thorough:
-            for id, length in self._conn.all(ODD, self._parameters | {"dims": dims, "unit": UNIT}):
-                what = "its length is not finite"
-                if isfinite(length):
-                    what = "its length is not 1"
-                problems.append(f"chunk {id} has an embedding of another dimension, or {what}")
-        return problems

@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...documents.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ...storage.rows import LAST_LINE, Candidate, ChunkRow, Neighbour
+from ...text.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from .connection import Connection, from_column, here, text
 
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ...documents.document import Prepared, Resumption, divide_at_change, embedded_text
-from ...documents.links import NO_LINKS, DocumentLinks
-from ...documents.terms import Terms, terms
+from ...paths import is_in
 from ...storage.encoding import encode_embedding
-from ...storage.rows import Vectors
-from ...storage.source import StoredDocument, Whole, is_in, whole
+from ...storage.prepared import Prepared, Resumption, Whole, divide_at_change, whole
+from ...storage.rows import StoredDocument, Vectors
 from ...text.equality import spelled
+from ...text.links import NO_LINKS, DocumentLinks
+from ...text.terms import Terms, embedded_text, terms
 from .chunks import Links, put_links, text_of_chunks, titles_and_aliases
 from .connection import (
     LOCK,

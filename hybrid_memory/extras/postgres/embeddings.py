@@ -10,11 +10,10 @@ from functools import cached_property
 from struct import pack
 from typing import Any
 
-from ...documents.document import embedded_text
 from ...storage.encoding import decode_embedding, encode_embedding, unit
-from ...storage.rows import Identity, Vectors
-from ...storage.source import Pending
+from ...storage.rows import Identity, Pending, Vectors
 from ...text.characters import digest
+from ...text.terms import embedded_text
 from .connection import Array, Connection, bigints, integers, values_of
 from .vectors import ensure_index
 

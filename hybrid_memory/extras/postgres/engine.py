@@ -17,7 +17,8 @@ from ... import messages as log
 from ...errors import MissingStoreError, StoreError, WayOut
 from ...storage.filters import Filters
 from . import schema
-from .catalog import Catalog, Checks
+from .catalog import Catalog
+from .checks import Checks
 from .chunks import Chunks, Links
 from .connection import Connection, OnWait
 from .documents import Documents
@@ -25,9 +26,10 @@ from .embeddings import Embeddings
 from .fts5 import Tokenizer
 from .keyword import KeywordIndex
 from .postings import Postings
+from .query_cache import QueryCache
 from .selection import EVERYTHING, Selection, condition
 from .sources import Sources
-from .vectors import QueryCache, VectorIndex, rebuild
+from .vectors import VectorIndex, rebuild
 
 DEFAULT_SPACE = "default"
 MANY_ADDED = 200  # chunks: if they are also ADDED_SHARE of all, the statistics are updated

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 
 from psycopg import Cursor
 
-from ...documents.terms import Terms, terms
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ...text import analyzer
+from ...text.terms import Terms, terms
 from .connection import Array, Connection, bigints, integers, texts
 from .fts5 import Tokenizer
 

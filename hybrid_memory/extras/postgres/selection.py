@@ -6,7 +6,6 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from ...documents.links import normal_tag
 from ...errors import QueryError
 from ...storage.filters import Filters
 from ...storage.matching import (
@@ -22,6 +21,7 @@ from ...text import dates
 from ...text.analyzer import searchable
 from ...text.characters import storable
 from ...text.equality import spelled
+from ...text.links import normal_tag
 from .chunks import Links
 from .connection import Connection, bigints, text
 from .schema import START_OF_ID

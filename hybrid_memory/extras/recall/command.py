@@ -379,7 +379,8 @@ def _cover(store: HybridStore, found: "SessionTranscript") -> bool:
     Of a folder with the sessions of all workspaces, only those of this one are covered. Sessions
     that began beside that workspace are left to themselves.
     """
-    from ...storage.source import Source, is_in
+    from ...paths import is_in
+    from ...storage.source import Source
     from ...sync.ingest import remember
 
     workspace = found.workspace

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...documents.files import BadFileError, open_regular
 from ...documents.formats import format_of
 from ...documents.workspaces import SEARCHED_BYTES, session_folder
-from ...storage.source import is_in
+from ...paths import is_in
 from ..formats import transcripts
 from ..hosts import SessionFolder, session_folders
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import messages as log
-from ...documents.document import embedded_text
 from ...embedding.transport import BUSY, LONG, REST, RETRY, STOP, TRIES, Failure, backoff, within
+from ...text.terms import embedded_text
 
 if TYPE_CHECKING:
     from ...config import Settings
@@ -165,17 +165,10 @@ def reranked(
         return ranked
     weight = settings["rerank_weight"]
     for hit in ranked:
-        hit.scale_by(1 - weight)
+        hit.multiply("rerank", 1 - weight)
     for number, (hit, score, share) in enumerate(zip(first, raw, comparable(raw), strict=True), 1):
-        part = weight * share
-        hit.add(part)
-        hit.rerank = {
-            "rank": number,
-            "score": score,
-            "normalised": share,
-            "weight": weight,
-            "part": part,
-        }
+        details = {"rank": number, "score": score, "normalised": share, "weight": weight}
+        hit.add("rerank", weight * share, details)
     # Stable: hits with equal scores keep their order
     return sorted(ranked, key=lambda hit: -hit.score)
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ...documents.files import BadFileError, FoundFile, Walk, open_regular
 from ...errors import NotFoundError
-from ...storage.source import Source, is_in
+from ...paths import is_in
+from ...storage.source import Source
 from ...storage.sqlite.selection import is_inside
 from ...store import HybridStore
 from .bounds import Bounds

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...documents.roles import BOTH, ROLES
+from ...text.roles import BOTH, ROLES
 
 Json = dict[str, Any]
 

@@ -30,16 +30,12 @@ from ...documents.files import (
 )
 from ...documents.formats import format_of, open_file, refusal
 from ...documents.markdown import parse
+from ...documents.sources import chunking_of, default_collection, ingest_command, walk_of
 from ...documents.workspaces import FOLDERS
 from ...errors import NotFoundError, QueryError
-from ...storage.source import (
-    Refusal,
-    Source,
-    StoredDocument,
-    default_collection,
-    is_in,
-    refusal_limits,
-)
+from ...paths import is_in
+from ...storage.rows import StoredDocument
+from ...storage.source import Refusal, Source, refusal_limits
 from ...storage.targets import find
 from ...store import HybridStore, retry_once
 from ...sync.plan import by_depth
@@ -116,7 +112,7 @@ def missing(store: HybridStore) -> list[Missing]:
     for source in store.storage.sources.all():
         if not os.path.lexists(source.path):
             continue
-        walk = source.walk()
+        walk = walk_of(source)
         for file in walk.file(source.path) if source.is_file else walk:
             if file.path not in indexed:
                 relative = os.path.basename(file.path) if source.is_file else file.relative
@@ -323,7 +319,7 @@ def _file_of(
 
 def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
     """The first folder on the way to the file, or the file itself, that a rule leaves out."""
-    wanted = source.walk().wanted
+    wanted = walk_of(source).wanted
     path = source.path
     for name in names:
         path = os.path.join(path, name)
@@ -361,20 +357,24 @@ def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
 
 def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
     path, source, rule, _ = file
-    again = f"`{source.command()}` ingests it"
+    again = f"`{ingest_command(source)}` ingests it"
     if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE) or (rule == HIDDEN and os.path.isfile(path)):
         return f"`hybrid-memory ingest --path {quote(path)}` ingests it"
     if rule in (HIDDEN, GENERATED, TEMPLATES, *SKIPPED_FOLDERS):
         name = default_collection(path, False, source.patterns)
-        return f"`{source._replace(path=path, collection=name).command()}` ingests the folder"
+        return f"`{ingest_command(source._replace(path=path, collection=name))}` ingests the folder"
     if rule == PATTERN:
         ending = os.path.splitext(path)[1]
         pattern = f"*{escape(ending)}" if ending else escape(os.path.basename(path))
-        return f"`{source._replace(patterns=(*source.patterns, pattern)).command()}` ingests it"
+        return (
+            f"`{ingest_command(source._replace(patterns=(*source.patterns, pattern)))}` ingests it"
+        )
     if rule == EXCLUDED:
-        return f"`{source._replace(exclude=_other_excludes(source, path)).command()}` ingests it"
+        return (
+            f"`{ingest_command(source._replace(exclude=_other_excludes(source, path)))}` ingests it"
+        )
     if rule == LINK:
-        return f"`{source._replace(follow_symlinks=True).command()}` follows links"
+        return f"`{ingest_command(source._replace(follow_symlinks=True))}` follows links"
     if rule in (SPECIAL, EVICTED):
         return None
     if rule == TAKEN:
@@ -385,7 +385,7 @@ def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
         return f"`hybrid-memory delete --doc-id {quote(doc_id)}` frees the id; then {again}"
     if rule == "size":
         setting = f"HYBRID_MEMORY_MAX_FILE_BYTES={os.path.getsize(path)}"
-        return f"`{setting} {source.command()}` ingests it"
+        return f"`{setting} {ingest_command(source)}` ingests it"
     return FIRST_STEPS.get(rule, "") + again
 
 
@@ -437,7 +437,7 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
     a changed text may have the same size and time.
     """
     path = str(document.path)
-    again = f"`{source.command()}`"
+    again = f"`{ingest_command(source)}`"
     try:
         status = os.stat(path)
         is_current = holds_what_was_indexed(document, status)
@@ -454,9 +454,9 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
         reason = "its file has changed since it was read"
         if (status.st_mtime, status.st_size) == (document.mtime, document.size):
             reason += ", with the same size and time"
-            again = f"`{source.command(incremental=False)}`"
+            again = f"`{ingest_command(source, incremental=False)}`"
         return Verdict("changed", reason, f"{again} reads it again")
-    if document.chunking != source.chunking(store.config):
+    if document.chunking != chunking_of(source, store.config):
         return Verdict("settings", CUT_OTHERWISE, f"{again} cuts it again")
     return None
 

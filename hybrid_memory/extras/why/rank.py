@@ -97,19 +97,25 @@ def _setting_that_excludes(usual: Request, results: Sequence[Mapping[str, Any]],
 
 
 def _best_rank(results: Sequence[Mapping[str, Any]], leg: str) -> int | None:
-    ranks = [result["explain"][leg]["rank"] for result in results]
-    return min((rank for rank in ranks if rank), default=None)
+    return min(filter(None, (_rank(result, leg) for result in results)), default=None)
+
+
+def _rank(result: Mapping[str, Any], leg: str) -> int | None:
+    """The rank of a passage in one leg, "keyword" or "vector", from 1."""
+    ranks: dict[str, int | None] = {
+        step["name"]: step.get("rank") for step in result["explain"]["trace"]
+    }
+    return ranks[leg]
 
 
 def _as_entry(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
-    explained = result["explain"]
     return {
         "rank": number,
         "citation": result["citation"],
         "score": result["score"],
-        "keyword_rank": explained["keyword"]["rank"],
-        "vector_rank": explained["vector"]["rank"],
-        "has": explained["terms"],
+        "keyword_rank": _rank(result, "keyword"),
+        "vector_rank": _rank(result, "vector"),
+        "has": result["explain"]["terms"],
     }
 
 

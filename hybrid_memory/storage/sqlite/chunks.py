@@ -9,11 +9,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from ...text.terms import terms
 from ..rows import LAST_LINE, Candidate, ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
 
 if TYPE_CHECKING:
-    from ...documents.terms import Terms
+    from ...text.terms import Terms
 
 CANDIDATES = f"""
 select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
@@ -173,8 +174,6 @@ def titles_and_aliases(conn: sqlite3.Connection, doc_id: str) -> list[str]:
 def _terms_of_rows(
     conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
 ) -> "Iterator[tuple[int, Terms]]":
-    from ...documents.terms import terms  # a search makes no terms
-
     for doc_id, group in groupby(rows, itemgetter(1)):
         chunks = list(group)
         *_, collection, metadata, is_first = chunks[0]

@@ -15,8 +15,7 @@ from ...text.characters import digest
 from ..encoding import decode_embedding, encode_embedding, unit
 
 if TYPE_CHECKING:
-    from ..rows import Identity, Vectors
-    from ..source import Pending
+    from ..rows import Identity, Pending, Vectors
 
 PUT = """
 insert or replace into spare_embeddings (model, content_hash, embedding, truncated) values (?, ?, ?, ?)
@@ -82,8 +81,8 @@ def _as_pending(rows: "Iterable[tuple[int, bytes, str, str, str]]") -> "list[Pen
     embed.
     """
     # Imported here because no search needs it.
-    from ...documents.document import embedded_text
-    from ..source import Pending
+    from ...text.terms import embedded_text
+    from ..rows import Pending
 
     return [
         Pending(id, content_hash, embedded_text(path, content, items))

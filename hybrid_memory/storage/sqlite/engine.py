@@ -27,10 +27,14 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import Catalog, Checks, Links
-    from .documents import Documents, Sources
+    from .catalog import Catalog
+    from .checks import Checks
+    from .documents import Documents
+    from .links import Links
+    from .query_cache import QueryCache
     from .selection import Selection
-    from .vectors import QueryCache, VectorIndex
+    from .sources import Sources
+    from .vectors import VectorIndex
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
@@ -87,19 +91,19 @@ class SQLiteStorage:
 
     @cached_property
     def sources(self) -> "Sources":
-        from .documents import Sources
+        from .sources import Sources
 
         return Sources(self.connection)
 
     @property
     def links(self) -> "Links":
-        from .catalog import Links
+        from .links import Links
 
         return Links(self.connection)
 
     @cached_property
     def checks(self) -> "Checks":
-        from .catalog import Checks
+        from .checks import Checks
 
         return Checks(self.connection)
 
@@ -116,7 +120,7 @@ class SQLiteStorage:
         return VectorIndex(self.connection, chosen)
 
     def query_cache(self, size: int) -> "QueryCache":
-        from .vectors import QueryCache
+        from .query_cache import QueryCache
 
         return QueryCache(self.connection, size)
 

@@ -12,7 +12,9 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
+from ...text.highlight import Highlighter
 from ...text.query import Query, Term
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems, word_of_stem
 from ..fts_expressions import ANY_ROW, checked_expression, match_expression
@@ -22,7 +24,7 @@ from . import schema, word_list
 from .chunks import chunk_terms, document_terms, in_order
 
 if TYPE_CHECKING:
-    from ...documents.terms import Terms
+    from ...text.terms import Terms
     from ..spelling import Choice
     from .selection import Selection
 
@@ -128,8 +130,6 @@ _LIKE_SYNTAX = r"[\\%_]"
 
 def checksum(terms: "Terms") -> int:
     """The value of `chunks.indexed` for these terms."""
-    from zlib import crc32  # a search does not need it
-
     return crc32("\0".join(terms).encode())
 
 
@@ -175,8 +175,6 @@ class FTSIndex(BM25Index):
         """`search` with another key, `snippet`: the best passage of the original text, with the
         matched words in **asterisks**.
         """
-        from ...text.highlight import Highlighter
-
         hits = self.search(query, limit, fts_syntax=fts_syntax)
         words = Query(query, is_literal=True)
         highlighter = Highlighter(words, [hit["text"] for hit in hits], stems)

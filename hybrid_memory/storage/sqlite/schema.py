@@ -170,7 +170,7 @@ create view indexed_chunks as
 select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks;
 """
 
-# FTS5 indexes the terms that documents/terms.py makes of each chunk; the rowid is chunks.id.
+# FTS5 indexes the terms that text/terms.py makes of each chunk; the rowid is chunks.id.
 #   heading: the words of its heading path, and of its document's path
 #   content: the words of its text, with runs of scripts without spaces cut into grams
 #   context: identifiers such as src/a.ts as one word each, targets of links, the words of the list

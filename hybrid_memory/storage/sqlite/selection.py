@@ -1,7 +1,4 @@
-"""Filters as SQL conditions on documents, and selections of the chunks of matching documents.
-
-Each condition has two forms: one to list all documents that match, one to check a few.
-"""
+"""Filters as SQL conditions on documents and chunks, and selections of the chunks that match."""
 
 import json
 import sqlite3
@@ -11,12 +8,12 @@ from datetime import date
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from ...documents.links import normal_tag
 from ...errors import QueryError
 from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
+from ...text.links import normal_tag
 from ..filters import Filters
 from ..fts_expressions import match_expression
 from ..links import LinkReader
@@ -45,10 +42,6 @@ MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata a
 OF_COLLECTION = "(d.collection = ? or d.collection is null and d.doc_id > ? and d.doc_id < ?)"
 # Tags nested in a are those between "a/" and "a0", as 0 is the character after /.
 TAGGED = "d.doc_id in (select doc_id from tags where tag = ? or tag > ? and tag < ?)"
-# The same for a few documents, without listing all that have the tag.
-IS_TAGGED = """
-exists (select 1 from tags t where t.doc_id = d.doc_id and (t.tag = ? or t.tag > ? and t.tag < ?))
-"""
 ALL_TAGS = """
 not exists (
     select 1 from json_each(?) w
@@ -73,16 +66,11 @@ WITHOUT = "{chunks}.id not in (select rowid from chunks_fts where chunks_fts mat
 
 # The date of a month matches each of its days.
 OF_DAYS = "{date} between substr(?, 1, length({date})) and substr(?, 1, length({date}))"
-OWN_DATES = "select {column} from main.chunks own where own.date between ? and ?"
 DATED = f"""
-({OF_DAYS.format(date="d.date")} or d.doc_id in ({OWN_DATES.format(column="own.doc_id")}))
+({OF_DAYS.format(date="d.date")}
+ or d.doc_id in (select own.doc_id from main.chunks own where own.date between ? and ?))
 """
-PASSAGE_DATED = OF_DAYS.format(date="coalesce(chunks.date, d.date)")
-# The same for many chunks: reads only the index of chunks that have their own date.
-PASSAGES_DATED = f"""
-(c.id in ({OWN_DATES.format(column="own.id")})
- or {OF_DAYS.format(date="d.date")} and c.id not in (select id from main.chunks where date is not null))
-"""
+PASSAGE_DATED = OF_DAYS.format(date="coalesce({chunks}.date, d.date)")
 MODIFIED = "coalesce(d.file_mtime, d.indexed_at) >= cast(? as real)"
 EARLIEST, LATEST = "", "9999-12-31"
 
@@ -102,12 +90,10 @@ JOIN = "cross join main.documents d on d.doc_id = chunks.doc_id where {condition
 # The primary key is an index for "in", which a search evaluates for every row that matches.
 DROP = "drop table if exists temp.chosen"
 CREATE = "create temp table chosen (id integer primary key)"
-WANTED = "select d.doc_id from documents d where {condition}"
 FILL = """
 insert into temp.chosen
-select c.id from json_each(?) {documents} cross join main.chunks c on c.doc_id = value where {condition}
+select c.id from main.documents d cross join main.chunks c using (doc_id) where {condition}
 """
-FILL_DOCUMENTS = "cross join main.documents d on d.doc_id = value"
 CHOSEN = "in (select id from temp.chosen)"
 
 
@@ -115,42 +101,34 @@ GiveLinks = Callable[[], LinkReader]
 
 
 class Condition(NamedTuple):
-    """SQL on a row `d` of documents, in both forms, and its parameters in order."""
+    """SQL on a row `d` of documents, and its parameters in order."""
 
-    listing: str
-    checking: str
-    parameters: list[str]
+    sql: str
+    parameters: Sequence[str]
 
 
 class OnChunks(NamedTuple):
-    """A condition on chunks: SQL on a row {chunks}, and SQL on a row `d` of documents for one of whose
-    chunks it holds, if that is known without reading all chunks.
+    """A condition on chunks: SQL on rows {chunks} and `d` of its document, and SQL on a row `d` for
+    one of whose chunks it holds, if that is known without reading all chunks.
     """
 
     sql: str
     parameters: Sequence[str]
-    of_document: str = ""
-    parameters_of_document: Sequence[str] = ()
+    of_document: Condition | None = None
 
 
 class Selection:
-    """The chunks of the documents that match a condition; optionally only those of some days, and
-    those that meet further conditions. Reads no text.
-
-    `days` are the first and the last day.
-    """
+    """The chunks that meet conditions, of the documents that match a condition."""
 
     def __init__(
         self,
         conn: sqlite3.Connection,
         documents: Condition,
         on_chunks: Sequence[OnChunks],
-        days: tuple[str, str] | None = None,
     ) -> None:
         self._conn = conn
         self._documents = documents
         self._on_chunks = on_chunks
-        self._days = days
         self._is_listed = False
         self._is_chosen: dict[int, bool] = {}  # by id, of the chunks checked so far
 
@@ -168,16 +146,15 @@ class Selection:
     @property
     def join(self) -> tuple[str, Sequence[str]]:
         """SQL that ends a statement on chunks and keeps the selected ones, and its parameters."""
-        conditions = [JOIN.format(condition=self._documents.checking)]
-        parameters = list(self._documents.parameters)
-        if self._days is not None:
-            conditions.append(PASSAGE_DATED)
-            parameters.extend(self._days)
         # Each chunk is checked, so its document need not be.
-        for condition in self._on_chunks:
-            conditions.append(condition.sql.format(chunks="chunks"))
-            parameters.extend(condition.parameters)
-        return " and ".join(conditions), parameters
+        condition, parameters = self._condition("chunks", self._documents)
+        return JOIN.format(condition=condition), parameters
+
+    def _condition(self, chunks: str, documents: Condition) -> tuple[str, Sequence[str]]:
+        """A condition on rows with the name `chunks`, and `d` of their documents."""
+        of_chunks = [condition.sql.format(chunks=chunks) for condition in self._on_chunks]
+        parameters = [given for condition in self._on_chunks for given in condition.parameters]
+        return " and ".join([documents.sql, *of_chunks]), [*documents.parameters, *parameters]
 
     def among(self, ids: Iterable[int]) -> set[int]:
         """The selected chunks among these."""
@@ -202,23 +179,8 @@ class Selection:
         return CHOSEN
 
     def _fill(self) -> None:
-        documents = self._documents
-        where, parameters = _having(documents.listing, documents.parameters, self._on_chunks)
-        conditions: list[str] = []
-        of_chunks: list[str] = []
-        if self._days is not None:
-            conditions.append(PASSAGES_DATED)
-            of_chunks.extend(self._days * 2)
-        for condition in self._on_chunks:
-            conditions.append(condition.sql.format(chunks="c"))
-            of_chunks.extend(condition.parameters)
-        rows = self._conn.execute(WANTED.format(condition=where), parameters)
-        doc_ids = json.dumps([doc_id for (doc_id,) in rows])
-        fill = FILL.format(
-            documents=FILL_DOCUMENTS if self._days else "",
-            condition=" and ".join(conditions) or EVERYTHING,
-        )
-        self._conn.execute(fill, (doc_ids, *of_chunks))
+        condition, parameters = self._condition("c", _having(self._documents, self._on_chunks))
+        self._conn.execute(FILL.format(condition=condition), parameters)
 
     def close(self) -> None:
         if self._is_listed:
@@ -234,38 +196,39 @@ def selected(
     """Open a selection of the chunks that match the filters; None if all do. `links` is called if a
     filter needs it. Raises as `condition` does.
     """
-    on_chunks = _on_chunks(filters)
+    on_chunks = _on_chunks(filters, today)
     documents = _on_documents(conn, filters, today, links)
-    if documents.listing == EVERYTHING and not on_chunks:
+    if documents.sql == EVERYTHING and not on_chunks:
         yield None
         return
-    selection = Selection(conn, documents, on_chunks, _days(filters, today))
+    selection = Selection(conn, documents, on_chunks)
     try:
         yield selection
     finally:
         selection.close()
 
 
-def condition(
-    conn: sqlite3.Connection, filters: Filters, links: GiveLinks
-) -> tuple[str, list[str]]:
+def condition(conn: sqlite3.Connection, filters: Filters, links: GiveLinks) -> Condition:
     """SQL on a row `d` of documents, and its parameters in order; EVERYTHING if all documents
     match.
 
     Adds the functions that the SQL calls to the connection. Raises ValueError for an invalid date,
     QueryError for a long glob or a heading without words.
     """
-    documents = _on_documents(conn, filters, None, links)
-    return _having(documents.listing, documents.parameters, _on_chunks(filters))
+    return _having(_on_documents(conn, filters, None, links), _on_chunks(filters, None))
 
 
-def _having(
-    documents: str, parameters: Sequence[str], on_chunks: Sequence[OnChunks]
-) -> tuple[str, list[str]]:
+def _having(documents: Condition, on_chunks: Iterable[OnChunks]) -> Condition:
     """Add to a condition that the document has a chunk for each of these conditions."""
-    having = [each for each in on_chunks if each.of_document]
-    sql = " and ".join([documents, *(each.of_document for each in having)])
-    return sql, [*parameters, *(given for each in having for given in each.parameters_of_document)]
+    having = [each.of_document for each in on_chunks if each.of_document]
+    return _all([documents, *having])
+
+
+def _all(conditions: Sequence[Condition]) -> Condition:
+    return Condition(
+        " and ".join(each.sql for each in conditions) or EVERYTHING,
+        [parameter for each in conditions for parameter in each.parameters],
+    )
 
 
 class _Inputs(NamedTuple):
@@ -285,16 +248,11 @@ def _on_documents(
     inputs = _Inputs(conn, filters, today, links)
     # Two fields may share a condition
     conditions = [make(inputs) for make in dict.fromkeys(ON_DOCUMENTS.values())]
-    parts = [part for part in conditions if part is not None]
-    return Condition(
-        " and ".join(part.listing for part in parts) or EVERYTHING,
-        " and ".join(part.checking for part in parts) or EVERYTHING,
-        [parameter for part in parts for parameter in part.parameters],
-    )
+    return _all([condition for condition in conditions if condition is not None])
 
 
-def _part(sql: str, *values: str, checking: str | None = None) -> Condition:
-    return Condition(sql, checking or sql, [storable(value) for value in values])
+def _part(sql: str, *values: str) -> Condition:
+    return Condition(sql, [storable(value) for value in values])
 
 
 def _tags(inputs: _Inputs) -> Condition | None:
@@ -302,11 +260,8 @@ def _tags(inputs: _Inputs) -> Condition | None:
     if not inputs.filters.tags:
         return None
     tag, *others = map(normal_tag, inputs.filters.tags)
-    parameters = (tag, f"{tag}/", f"{tag}0")
-    if not others:
-        return _part(TAGGED, *parameters, checking=IS_TAGGED)
-    checking = f"{IS_TAGGED} and {ALL_TAGS}"
-    return _part(f"{TAGGED} and {ALL_TAGS}", *parameters, json.dumps(others), checking=checking)
+    tagged = _part(TAGGED, tag, f"{tag}/", f"{tag}0")
+    return _all([tagged, _part(ALL_TAGS, json.dumps(others))]) if others else tagged
 
 
 def _collection(inputs: _Inputs) -> Condition | None:
@@ -352,7 +307,7 @@ def _with_values(inputs: _Inputs) -> Condition | None:
     pattern = like_plain(values[0][1])
     if pattern is None:
         return has_values
-    return _part(f"{MAY_HAVE} and {has_values.listing}", pattern, *has_values.parameters)
+    return _part(f"{MAY_HAVE} and {has_values.sql}", pattern, *has_values.parameters)
 
 
 def _linked(inputs: _Inputs) -> Condition | None:
@@ -364,15 +319,12 @@ def _linked(inputs: _Inputs) -> Condition | None:
 
 
 def _not_excluded(inputs: _Inputs) -> Condition | None:
-    parts: list[str] = []
-    parameters: list[str] = []
+    conditions = []
     for left_out in inputs.filters.excluded:
         documents = _on_documents(inputs.conn, left_out, inputs.today, inputs.links)
-        sql, given = _having(documents.checking, documents.parameters, _on_chunks(left_out))
-        parts.append(f"({sql}) is not true")
-        parameters.extend(given)
-    sql = " and ".join(parts)
-    return Condition(sql, sql, parameters) if parts else None
+        sql, parameters = _having(documents, _on_chunks(left_out, inputs.today))
+        conditions.append(Condition(f"({sql}) is not true", parameters))
+    return _all(conditions) if conditions else None
 
 
 # The function for each field of Filters that is a condition on documents, the most selective first.
@@ -415,13 +367,18 @@ def is_inside(doc_id: str, inside: str) -> bool:
     return bool(matches[0])
 
 
-def _on_chunks(filters: Filters) -> list[OnChunks]:
-    """The conditions on chunks, except the one on their days."""
-    conditions = [make(filters) for make in ON_CHUNKS.values()]
+def _on_chunks(filters: Filters, today: date | None) -> list[OnChunks]:
+    """The conditions on chunks."""
+    conditions = [make(filters, today) for make in dict.fromkeys(ON_CHUNKS.values())]
     return [condition for condition in conditions if condition is not None]
 
 
-def _below_heading(filters: Filters) -> OnChunks | None:
+def _passage_dated(filters: Filters, today: date | None) -> OnChunks | None:
+    days = _days(filters, today)
+    return None if days is None else OnChunks(PASSAGE_DATED, days)
+
+
+def _below_heading(filters: Filters, today: date | None) -> OnChunks | None:
     heading = filters.heading
     if heading is None:
         return None
@@ -430,21 +387,23 @@ def _below_heading(filters: Filters) -> OnChunks | None:
         raise QueryError(f"the heading {heading!r} has no word to search for")
     expression = " AND ".join(f'heading : "{word}"' for word in words)
     below = storable(heading)
-    return OnChunks(BELOW, [below], HEADED, [expression, below])
+    return OnChunks(BELOW, [below], Condition(HEADED, [expression, below]))
 
 
-def _of_role(filters: Filters) -> OnChunks | None:
+def _of_role(filters: Filters, today: date | None) -> OnChunks | None:
     role = filters.role
-    return None if role is None else OnChunks(SPEAKS, [role], HAS_SPEAKER, [role])
+    return None if role is None else OnChunks(SPEAKS, [role], Condition(HAS_SPEAKER, [role]))
 
 
-def _without(filters: Filters) -> OnChunks | None:
+def _without(filters: Filters, today: date | None) -> OnChunks | None:
     expression = match_expression(filters.without)
     return OnChunks(WITHOUT, [expression]) if expression else None
 
 
-# The function for each field of Filters that is a condition on chunks; the days are in `_dated`.
-ON_CHUNKS: dict[str, Callable[[Filters], OnChunks | None]] = {
+# The function for each field of Filters that is a condition on chunks.
+ON_CHUNKS: dict[str, Callable[[Filters, date | None], OnChunks | None]] = {
+    "since": _passage_dated,
+    "until": _passage_dated,
     "heading": _below_heading,
     "role": _of_role,
     "without": _without,

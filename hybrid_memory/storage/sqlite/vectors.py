@@ -12,7 +12,6 @@ dropped.
 import json
 import sqlite3
 import struct
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from importlib import import_module
@@ -30,12 +29,11 @@ from ..encoding import (
     unit,
     unit_cosine,
 )
-from ..query_cache import QueryCache as Cache
 from ..rows import as_results, best_first, with_ties
 from . import bitplanes, schema
 from .bitplanes import PLACES
 from .chunks import in_order
-from .connection import one_state, waiting
+from .connection import one_state
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -568,36 +566,3 @@ def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
     cosines = matrix @ numpy.array(query, "<f4")
     least = cosines[numpy.argpartition(cosines, -limit)[-limit]] - SLACK
     return [rows[i] for i in numpy.flatnonzero(cosines >= least)]
-
-
-GET = "select embedding, used_at from query_embeddings where key = ?"
-PUT = "insert or replace into query_embeddings (key, embedding, used_at) values (?, ?, ?)"
-EVICT = """
-delete from query_embeddings
-where  key in (select key from query_embeddings order by used_at desc limit -1 offset ?)
-"""
-
-
-class QueryCache(Cache):
-    """The cache of the `size` queries used last."""
-
-    def __init__(self, conn: sqlite3.Connection, size: int) -> None:
-        self._conn = conn
-        self._size = size
-
-    def _load(self, key: bytes) -> tuple[bytes, float]:
-        found: tuple[bytes, float] = self._conn.execute(GET, (key,)).fetchone() or (b"", 0.0)
-        return found
-
-    def _save(self, key: bytes, value: bytes) -> None:
-        if not self._size:
-            return
-        with waiting(self._conn, 0):
-            try:
-                self._conn.execute("begin immediate")
-                self._conn.execute(PUT, (key, value, time.time()))
-                self._conn.execute(EVICT, (self._size,))
-                self._conn.execute("commit")
-            except sqlite3.OperationalError:
-                if self._conn.in_transaction:
-                    self._conn.execute("rollback")

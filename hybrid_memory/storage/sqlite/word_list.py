@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..bm25 import LONGEST_TERM, TOKENIZER
 
 if TYPE_CHECKING:
-    from ...documents.terms import Terms
+    from ...text.terms import Terms
 
 # Identifiers and names have these letters. Their parts are terms, too
 OF_SYMBOLS = "*[\uf800-\uf8ff]*"

@@ -14,6 +14,7 @@ from .. import arguments
 from ..arguments import Parser, add_json, add_options, examples, given
 from ..opening import open_store
 from ..streams import advise, harmless, print_answer, printable, tell
+from ..terminal import show_documents
 
 
 def get_options(parser: Parser) -> None:
@@ -103,8 +104,6 @@ def list_options(parser: Parser) -> None:
 
 
 def run_list(args: Namespace) -> int:
-    from ..terminal import show_documents  # `get` does not need it
-
     filters = filters_of(given(args, FILTERS))
     by_change = args.sort == "modified"
     with open_store(args) as store:

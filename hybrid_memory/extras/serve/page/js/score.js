@@ -13,15 +13,34 @@ export function confidenceBar(confidence, word) {
 /** The explanation of a score, folded away: a stacked bar of its parts. @param {any} result */
 export function why({ score, explain }) {
   if (!explain) return null;
-  const parts = [["words", explain.keyword.part], ["meaning", explain.vector.part], ["neighbours", explain.neighbours], ["document", explain.document]];
-  if (explain.of_date) parts.push(["date", explain.of_date]);
-  if (explain.succession) parts.push(["succession", explain.succession]);
+  const parts = contributions(explain.trace);
   const bar = svg("svg", { class: "stack", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, stack(parts));
-  const legend = parts.map(([name, part]) => h("div", { class: `part ${name}` }, h("dt", {}, name), h("dd", {}, part.toFixed(3))));
-  const age = explain.decay < 1 && h("div", {}, h("dt", {}, "× age"), h("dd", {}, explain.decay.toFixed(3)));
+  const steps = explain.trace.map((step) => {
+    const isFactor = "multiply" in step;
+    const number = isFactor ? step.multiply : step.add;
+    return h("div", { class: isFactor ? "factor" : `part ${step.name}` },
+      h("dt", {}, (isFactor ? "× " : "") + label(step.name)), h("dd", {}, number.toFixed(3)));
+  });
   return h("details", { class: "why" },
     h("summary", {}, "why", h("span", { class: "hidden" }, ` this score, ${score.toFixed(2)}`)),
-    bar, h("dl", {}, h("div", {}, h("dt", { class: "sum" }, "score"), h("dd", {}, score.toFixed(3))), legend, age), h("p", {}, ranks(explain)), h("p", {}, nearness(explain)));
+    bar, h("dl", {}, h("div", {}, h("dt", { class: "sum" }, "score"), h("dd", {}, score.toFixed(3))), steps), h("p", {}, ranks(explain)), h("p", {}, nearness(explain)));
+}
+
+const LABELS = { keyword: "words", vector: "meaning", decay: "age" };
+
+function label(name) {
+  return LABELS[name] ?? name;
+}
+
+/** What each added part is in the score, after all later factors. @param {any[]} trace evaluated from left to right */
+function contributions(trace) {
+  let factor = 1;
+  const parts = [];
+  for (const step of [...trace].reverse()) {
+    if ("multiply" in step) factor *= step.multiply;
+    else parts.unshift([step.name, step.add * factor]);
+  }
+  return parts;
 }
 
 function stack(parts) {
@@ -34,10 +53,8 @@ function stack(parts) {
   });
 }
 
-function ranks({ keyword, vector }) {
-  const said = [];
-  if (keyword.rank) said.push(`${keyword.rank} by words`);
-  if (vector.rank) said.push(`${vector.rank} by meaning`);
+function ranks({ trace }) {
+  const said = trace.filter((step) => step.rank).map((step) => `${step.rank} by ${label(step.name)}`);
   return said.length ? `Rank ${said.join(" and ")}.` : "";
 }
 

@@ -1,7 +1,7 @@
 """Who speaks in a passage of a conversation with an assistant: the user, the assistant, or both.
 
 Session transcripts have a role for each message (extras/formats/transcripts.py); in a conversation
-that was saved as text, labels name the speakers (conversations.py).
+that was saved as text, labels name the speakers (documents/conversations.py).
 """
 
 from collections.abc import Iterable

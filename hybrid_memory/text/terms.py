@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..text import analyzer
+from . import analyzer
 
 LONGEST_TARGET = 1000  # characters of a target
 SEPARATOR = " > "  # of the headings in a path
@@ -134,3 +134,11 @@ def _words(link: re.Match[str]) -> str:
         name = MARKDOWN_ENDING.sub("", name)
     headings = [] if "^" in place else place.split("#")
     return SEPARATOR.join(filter(None, [name.strip(), *headings]))
+
+
+def embedded_text(heading_path: str, content: str, items: str = "") -> str:
+    """The text that the model gets for a chunk: link texts without brackets, after the heading
+    path and the list items around it, because the chunk alone may not name its subject.
+    """
+    above = SEPARATOR.join(filter(None, (heading_path, items)))
+    return plain(f"{above}\n\n{content}" if above else content)
