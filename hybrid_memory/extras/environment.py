@@ -20,12 +20,12 @@ from ..errors import ConfigError, HybridMemoryError, SourceError, UsageError
 from ..paths import CHECKOUT
 from ..text.characters import plural
 
-EXTRAS = {  # as in pyproject.toml
+EXTRAS = {  # the requirements of each, as in pyproject.toml
     "completion": "argcomplete>=3.5",
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
     "postgres": "psycopg[binary]>=3.2",
-    "serve": "mcp>=2",
+    "serve": "starlette>=0.40 uvicorn>=0.30",
     "watch": "watchfiles>=0.21",
 }
 
@@ -34,17 +34,17 @@ PASSWORDS = ("password", "sslpassword")  # connection parameters
 
 def missing_package(user: str, extra: str) -> str:
     """The message that `user`, a command or setting, needs the package of an extra; one line."""
-    requirement = EXTRAS[extra]
-    name = requirement.partition(">")[0]
-    command = join(install_command(extra, requirement))
-    problem = f"{user} needs the Python package {name}, which this environment does not have"
+    requirements = EXTRAS[extra].split()
+    names = " and ".join(requirement.partition(">")[0] for requirement in requirements)
+    command = join(install_command(extra, requirements))
+    problem = f"{user} needs the Python package {names}, which this environment does not have"
     return f"{problem}; add it with `{command}`"
 
 
 def has(extra: str) -> bool:
-    """Whether the package of this extra is installed. Imports nothing."""
-    name = re.split(r"[\[>]", EXTRAS[extra])[0]
-    return find_spec(name) is not None
+    """Whether the packages of this extra are installed. Imports nothing."""
+    names = [re.split(r"[\[>]", requirement)[0] for requirement in EXTRAS[extra].split()]
+    return all(map(find_spec, names))
 
 
 @contextmanager
@@ -59,21 +59,21 @@ def needing(extra: str, user: str | None = None) -> Iterator[None]:
         raise ConfigError(missing_package(user or f"`hybrid-memory {extra}`", extra)) from error
 
 
-def install_command(extra: str, requirement: str) -> list[str]:
-    """Return the command that installs the package of an extra into this environment.
+def install_command(extra: str, requirements: Sequence[str]) -> list[str]:
+    """Return the command that installs the packages of an extra into this environment.
 
     For a tool that uv installed and for the environment of a checkout, the command records the
     extra with uv; otherwise uv would remove the package at its next change.
     """
     if tool := _tool_install():
-        return [*tool, "--with", requirement]
+        return tool + [word for requirement in requirements for word in ("--with", requirement)]
     if os.path.realpath(sys.prefix) == os.path.realpath(_project_environment()) and _made_by_uv():
         # Without --inexact, uv would remove the packages of other extras
         return ["uv", "sync", "--inexact", "--extra", extra, "--project", CHECKOUT]
 
     if find_spec("pip"):
-        return [sys.executable, "-m", "pip", "install", requirement]
-    return ["uv", "pip", "install", "--python", sys.prefix, requirement]
+        return [sys.executable, "-m", "pip", "install", *requirements]
+    return ["uv", "pip", "install", "--python", sys.prefix, *requirements]
 
 
 def program(*, for_cron: bool = False) -> list[str]:

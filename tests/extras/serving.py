@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import requests
 
-from hybrid_memory.extras.serve.command import prepared
+from hybrid_memory.extras.serve.command import start
 from hybrid_memory.extras.serve.server import Server
 from hybrid_memory.surface.arguments import parse
 
@@ -43,19 +43,12 @@ def served(environ: Mapping[str, str], *args: str) -> Iterator[Client]:
     """A client of a server with these arguments."""
     with (
         patch.dict(os.environ, environ, clear=True),
-        patch("hybrid_memory.extras.serve.command.output") as output,
+        patch("hybrid_memory.extras.serve.command.output"),
     ):
-        lines: list[str] = []
-        started = threading.Event()
-        output.return_value.__enter__.return_value.write = lambda text: (
-            lines.append(text),
-            started.set(),
-        )
-        server, listener = prepared(parse(["serve", "--port", "0", *args]))
+        server, listener = start(parse(["serve", "--port", "0", *args]))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
-            assert started.wait(60)
             with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
                 client.server = server
                 yield client

@@ -18,7 +18,7 @@ from hybrid_memory.extras.environment import EXTRAS
 from tests.test_docs import PAGES, ROOT, shell_lines, text
 
 PROJECT = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-ASK = "import json; from hybrid_memory.extras.environment import install_command; print(json.dumps(install_command('serve', 'mcp>=2')))"
+ASK = "import json; from hybrid_memory.extras.environment import install_command; print(json.dumps(install_command('serve', ['a>=2', 'b'])))"
 
 INSTALLERS = [
     ("pip", "install"),
@@ -28,14 +28,12 @@ INSTALLERS = [
     ("pipx", "install"),
 ]
 WITH_VALUE = ("--with", "--python", "--project", "--extra")
-THIRD_PARTY = {
-    *EXTRAS.values(),
-    *(requirement.partition(">")[0] for requirement in EXTRAS.values()),
-}
+REQUIREMENTS = " ".join(EXTRAS.values()).split()
+THIRD_PARTY = {*REQUIREMENTS, *(requirement.partition(">")[0] for requirement in REQUIREMENTS)}
 
 
 def command(environment: Path, package: Path, **environ: str) -> list[str]:
-    """What a process of this environment says that adds mcp, with our package imported from a folder."""
+    """What a process of this environment says that adds two packages, with our package imported from a folder."""
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(package), **environ}
     done = subprocess.run(
         [environment / "bin/python", "-c", ASK],
@@ -71,11 +69,11 @@ def receipt(environment: Path, requirements: str) -> None:
 def test_where_pip_is_it_adds_the_package(bare: Path) -> None:
     [packages] = bare.glob("lib/python*/site-packages")
     (packages / "pip.py").touch()
-    assert command(bare, ROOT) == [str(bare / "bin/python"), "-m", "pip", "install", "mcp>=2"]
+    assert command(bare, ROOT) == [str(bare / "bin/python"), "-m", "pip", "install", "a>=2", "b"]
 
 
 def test_an_environment_without_pip_is_named_to_uv(bare: Path) -> None:
-    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "mcp>=2"]
+    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
 
 
 def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before(
@@ -86,7 +84,7 @@ def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before
         '{ name = "hybrid-memory-search", extras = ["local", "watch"], editable = "/a b" }, '
         '{ name = "rich", extras = ["x"], specifier = ">=13" }',
     )
-    added = ["--with", "rich[x]>=13", "--with", "mcp>=2"]
+    added = ["--with", "rich[x]>=13", "--with", "a>=2", "--with", "b"]
     assert command(bare, ROOT) == [
         "uv",
         "tool",
@@ -99,7 +97,7 @@ def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before
 
 def test_a_tool_of_uv_that_is_a_copy_stays_a_copy(bare: Path) -> None:
     receipt(bare, '{ name = "hybrid-memory-search", directory = "/x" }')
-    assert command(bare, ROOT) == ["uv", "tool", "install", "/x", "--with", "mcp>=2"]
+    assert command(bare, ROOT) == ["uv", "tool", "install", "/x", "--with", "a>=2", "--with", "b"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +110,7 @@ def test_a_tool_of_uv_that_is_a_copy_stays_a_copy(bare: Path) -> None:
 )
 def test_a_receipt_that_cannot_be_repeated_is_left_alone(bare: Path, requirements: str) -> None:
     receipt(bare, requirements)
-    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "mcp>=2"]
+    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
 
 
 @pytest.mark.parametrize("place", [".venv", "elsewhere/env"])
@@ -139,8 +137,8 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
 
 def test_the_extras_are_those_of_the_project() -> None:
     extras = dict(PROJECT["optional-dependencies"])
-    assert sorted(extras.pop("all")) == sorted(set(EXTRAS.values()))
-    assert extras == {extra: [requirement] for extra, requirement in EXTRAS.items()}
+    assert sorted(extras.pop("all")) == sorted(" ".join(EXTRAS.values()).split())
+    assert extras == {extra: requirements.split() for extra, requirements in EXTRAS.items()}
 
 
 def installed(lines: Iterator[str]) -> list[str]:
@@ -214,6 +212,6 @@ def test_message_names_package_and_command(bare: Path) -> None:
         text=True,
     )
     assert done.stdout == (
-        "`hybrid-memory serve` needs the Python package mcp, which this environment does not have; "
-        f"add it with `uv pip install --python {shlex.quote(str(bare))} 'mcp>=2'`\n"
+        "`hybrid-memory serve` needs the Python package starlette and uvicorn, which this environment does not have; "
+        f"add it with `uv pip install --python {shlex.quote(str(bare))} 'starlette>=0.40' 'uvicorn>=0.30'`\n"
     )

@@ -22,7 +22,8 @@ from hybrid_memory.extras.rerankers import base
 from hybrid_memory.extras.rerankers.base import comparable
 from hybrid_memory.extras.rerankers.fastembed import LocalReranker, _loaded
 from hybrid_memory.extras.rerankers.servers import FORMS, ServerReranker, endpoint
-from hybrid_memory.extras.serve.memory import passages
+from hybrid_memory.extras.serve.bounds import NO_BOUNDS
+from hybrid_memory.extras.serve.similar import passages
 from hybrid_memory.search.request import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
@@ -464,7 +465,7 @@ def test_an_identifier_an_expression_and_a_blank_query_are_not_sent(
     assert len(store.search("gpu OR password", fts_syntax=True)) == 3
     assert store.search("   ") == []
     assert len(store.search("gpu_server")) > 1
-    assert passages(store, "a", None)["results"]
+    assert passages(store, NO_BOUNDS, "a", None)["results"]
     assert server.requests == []
 
 

@@ -75,7 +75,7 @@ class Server:
                 try:
                     message = json.loads(line)
                 except ValueError as error:
-                    self._send(_error_response(None, PARSE_ERROR, f"not JSON: {error}"), write)
+                    self._send(error_response(None, PARSE_ERROR, f"not JSON: {error}"), write)
                     continue
                 if isinstance(message, list) and message and self._takes_batches:
                     threads.submit(self._call_all, message, write)
@@ -113,7 +113,7 @@ class Server:
     def reply(self, message: Any) -> Message | None:
         """Return the answer to a message; None if it needs no answer."""
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error_response(None, INVALID_REQUEST, "not a JSON-RPC 2.0 message")
+            return error_response(None, INVALID_REQUEST, "not a JSON-RPC 2.0 message")
         if "method" not in message:
             return None  # a response, although this server sends no requests
         request_id = message.get("id")
@@ -122,17 +122,17 @@ class Server:
             self._handle_notification(message["method"], params)
             return None
         if not isinstance(request_id, str | int) or not isinstance(params, dict):
-            return _error_response(
+            return error_response(
                 None, INVALID_REQUEST, "the id or the params are of the wrong type"
             )
         try:
             result = self._result(message["method"], params)
         except ProtocolError as error:
-            return _error_response(request_id, error.code, str(error), error.data)
+            return error_response(request_id, error.code, str(error), error.data)
         except Exception:
             traceback.print_exc()
             problem = "internal error; see the standard error of the server"
-            return _error_response(request_id, INTERNAL_ERROR, problem)
+            return error_response(request_id, INTERNAL_ERROR, problem)
         return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
     def _handle_notification(self, method: str, params: Any) -> None:
@@ -227,7 +227,7 @@ def _string_param(params: Message, name: str) -> str:
     return value
 
 
-def _error_response(
+def error_response(
     request_id: str | int | None, code: int, problem: str, data: Any = None
 ) -> Message:
     error = {

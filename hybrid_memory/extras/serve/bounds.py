@@ -57,9 +57,12 @@ class Bounds(NamedTuple):
         )
 
     def check_shown(self, store: "HybridStore", doc_id: str) -> None:
-        """Raise NotFoundError for a document outside the bounds, as for one that does not exist."""
-        if not self.hide:
-            return
+        """Raise NotFoundError for a document that is hidden."""
+        if self.hide:
+            self.check_known(store, doc_id)
+
+    def check_known(self, store: "HybridStore", doc_id: str) -> None:
+        """Raise NotFoundError for a document that does not exist or is outside the bounds."""
         if store.storage.catalog.by_id(doc_id) is None or not self.contains(store, doc_id):
             raise NotFoundError(f"no document {doc_id!r} in this memory")
 

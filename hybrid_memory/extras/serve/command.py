@@ -4,7 +4,6 @@ import os
 import webbrowser
 from argparse import Namespace
 from functools import partial
-from importlib.util import find_spec
 from ipaddress import ip_address
 from socket import socket
 from threading import Thread
@@ -12,13 +11,10 @@ from threading import Thread
 from ..environment import needing
 
 with needing("serve"):  # before the modules below import these packages
-    if find_spec("mcp") is None:  # imported at the first request to /mcp
-        raise ModuleNotFoundError(name="mcp")
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 
 from ...addresses import is_server
-from ...config import Settings
 from ...errors import HybridMemoryError
 from ...paths import standard_database
 from ...store import HybridStore
@@ -36,14 +32,14 @@ from .server import Server
 
 
 def run_serve(args: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM, and return the exit status. Raises as `prepared` does."""
-    server.run(*prepared(args))
-    return 0
+    """Serve until SIGINT or SIGTERM, and exit with status 0. Raises as `start` does."""
+    server.run(*start(args))
+    os._exit(0)  # without waiting for work that the end of the server cut off
 
 
-def prepared(args: Namespace) -> tuple[Server, socket]:
-    """Return the server and its listening socket. Raises ConfigError, or StoreError if there is no
-    database.
+def start(args: Namespace) -> tuple[Server, socket]:
+    """Open the socket, and print the URL. Return the server to run, and the socket, in which
+    requests wait until then. Raises ConfigError, or StoreError if there is no database.
     """
     settings = opening.settings(args)
     bounds = bounds_of(args)
@@ -55,8 +51,9 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
     url = f"http://{in_address(host)}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
+    on_wait = (lambda message: None) if args.quiet else tell
     memory = Memory(
-        partial(_open_reader, args, settings),
+        lambda: HybridStore(settings["db_path"], settings, create=False, on_wait=on_wait),
         settings,
         needs_token=token is not None,
         bounds=bounds,
@@ -68,28 +65,16 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
         partial(place, args),
         bounds,
     )
-
-    def on_start() -> None:
-        with output() as stream:
-            print(url, file=stream)
-        if args.watch:
-            memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
-            memory.watcher.start()
-        if args.open:
-            fragment = f"#token={token.secret}" if token else ""
-            _open_browser(url + fragment)
-
+    if args.watch:
+        memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
+        memory.watcher.start()
+    with output() as stream:
+        print(url, file=stream)
+    if args.open:
+        page = f"{url}#token={token.secret}" if token else url
+        Thread(target=webbrowser.open, args=(page,), daemon=True).start()
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
-    return server.server(app, memory, on_start), listener
-
-
-def _open_reader(args: Namespace, settings: Settings) -> HybridStore:
-    return HybridStore(
-        settings["db_path"],
-        settings,
-        create=False,
-        on_wait=(lambda message: None) if args.quiet else tell,
-    )
+    return Server(app, memory), listener
 
 
 def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> Token | None:
@@ -117,7 +102,3 @@ def _watch(args: Namespace, memory: Memory) -> None:
             Watch(store, [], print_report, memory.ending).run()
     except HybridMemoryError as error:
         tell(f"the watch of files has stopped: {error}")
-
-
-def _open_browser(url: str) -> None:
-    Thread(target=webbrowser.open, args=(url,), daemon=True).start()

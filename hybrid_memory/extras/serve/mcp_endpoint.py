@@ -1,58 +1,76 @@
-"""The path /mcp. Importing the SDK takes longer than starting the rest of the server, so it waits
-for the first request.
+"""The path /mcp: the Model Context Protocol over streamable HTTP, with the same answers as over
+standard output.
+
+Every answer is JSON, without sessions and streams, which the protocol leaves to the server. In
+revision 2026-07-28, headers repeat a part of the request for proxies and must agree with it.
+https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
 """
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import Response
 
+from ..mcp import stdio
 from ..mcp.tools import Tools
+from . import responses
 
-if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
+VERSION = "mcp-protocol-version"
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+HEADER_MISMATCH = -32020
+STATUSES = {  # of errors, in revision 2026-07-28
+    HEADER_MISMATCH: 400,
+    stdio.INVALID_REQUEST: 400,
+    stdio.INVALID_PARAMS: 400,
+    stdio.UNSUPPORTED_REVISION: 400,
+    stdio.METHOD_NOT_FOUND: 404,
+}
 
 
-class McpEndpoint:
-    """An ASGI application that starts the SDK's server at its first request."""
+def endpoint(tools: Tools) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function that answers POST /mcp."""
+    server = stdio.Server(tools)
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
-        self._application: ASGIApp | None = None
-        self._sessions: asyncio.Task[None] | None = None
-        self._starting = asyncio.Lock()
-        self._ending = asyncio.Event()
+    async def respond(request: Request) -> Response:
+        message = await responses.json_body(request)
+        work = partial(reply, server, request.headers, message)
+        status, answer = await to_thread.run_sync(work, abandon_on_cancel=True)
+        if answer is None:
+            return Response(status_code=202)
+        return responses.answer(answer, status)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._starting:
-            if self._application is None:
-                self._application = await self._start()
-        await self._application(scope, receive, send)
+    return respond
 
-    async def _start(self) -> ASGIApp:
-        sdk, application = await asyncio.to_thread(self._load)
-        running = asyncio.Event()
-        self._sessions = asyncio.create_task(self._run_sessions(sdk, running))
-        self._sessions.add_done_callback(lambda _: running.set())
-        await running.wait()
-        if self._sessions.done():
-            self._sessions.result()  # raises what ended them
-        return application
 
-    def _load(self) -> "tuple[Server[Any], ASGIApp]":
-        from .mcp_sdk import http_application, server
+def reply(
+    server: stdio.Server, headers: Mapping[str, str], message: stdio.Message
+) -> tuple[int, stdio.Message | None]:
+    """Return the status and the answer to a message; no answer if it needs none."""
+    parameters = message.get("params")
+    if not isinstance(parameters, dict):
+        parameters = {}
+    meta = parameters.get("_meta")
+    revision = meta.get(stdio.REVISION) if isinstance(meta, dict) else None
+    is_handshake = revision is None and headers.get(VERSION) in (None, *stdio.HANDSHAKES)
+    if is_handshake or "id" not in message:
+        return 200, server.reply(message)
+    method = str(message.get("method"))
+    expected = {
+        VERSION: revision or "",
+        "mcp-method": method,
+        "mcp-name": parameters.get(NAMED.get(method, "")),
+    }
+    for name, value in expected.items():
+        if isinstance(value, str) and headers.get(name) not in (value, encoded(value)):
+            problem = f"the header {name} does not agree with the request"
+            return 400, stdio.error_response(message["id"], HEADER_MISMATCH, problem)
+    answer = server.reply(message) or {}
+    return STATUSES.get(answer.get("error", {}).get("code"), 200), answer
 
-        sdk = server(self._tools)
-        return sdk, http_application(sdk)
 
-    async def _run_sessions(self, sdk: "Server[Any]", running: asyncio.Event) -> None:
-        """Keep the SDK's sessions until the end. They must begin and end in one task."""
-        async with sdk.session_manager.run():
-            running.set()
-            await self._ending.wait()
-
-    async def close(self) -> None:
-        """End all sessions."""
-        self._ending.set()
-        if self._sessions:
-            await self._sessions
+def encoded(value: str) -> str:
+    """Encode a value that a header cannot contain as it is."""
+    return f"=?base64?{b64encode(value.encode('utf-8', 'backslashreplace')).decode()}?="

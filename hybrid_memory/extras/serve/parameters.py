@@ -9,11 +9,10 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from ...config import Settings
 from ...errors import suggestion
 from ...options import COUNT, HTTP, PAIR, SWITCH, TEXT, Kind, Option, by_key, on_surface
-from ...search.request import OPTIONS, Request, filters_of, request_of
-from ...storage.filters import FILTERS, Filters
+from ...search.request import OPTIONS
+from ...storage.filters import FILTERS
 from .responses import Problem
 
 Table = Mapping[str, Option]
@@ -44,10 +43,10 @@ QUERY = Option(
     aliases=("q",),
     required=True,
 )
+OPTIONS_AND_FILTERS: Table = {**on_surface(OPTIONS, HTTP), **FILTERS}
 SEARCH: Table = {
     "query": QUERY,
-    **on_surface(OPTIONS, HTTP),
-    **FILTERS,
+    **OPTIONS_AND_FILTERS,
     "marks": MARKS,
     "refresh": REFRESH,
 }
@@ -98,22 +97,24 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
 
     Raises Problem (422), which lists all errors.
     """
+    given: dict[str, list[str]] = {field: [] for field in table}
     fields = {
         name: field for field, option in table.items() for name in (option.name, *option.aliases)
     }
-    names = [option.name for option in table.values()]
-    errors = [
-        _error(name, f"unknown parameter{suggestion(name, names)}")
-        for name in query
-        if name not in fields
-    ]
+    errors: list[dict[str, str]] = []
+    for name, text in query.multi_items():
+        if name in fields:
+            given[fields[name]].append(text)
+        else:
+            names = [option.name for option in table.values()]
+            problem = f"unknown parameter{suggestion(name, names)}"
+            errors.append({"parameter": name, "detail": problem})
     values: dict[str, Any] = {}
     for field, option in table.items():
-        texts = [text for name, text in query.multi_items() if fields.get(name) == field]
         try:
-            values[field] = _value(option, texts)
+            values[field] = _value(option, given[field])
         except ValueError as error:
-            errors.append(_error(option.name, str(error)))
+            errors.append({"parameter": option.name, "detail": str(error)})
     if errors:
         details = [f"{error['parameter']}: {error['detail']}" for error in errors]
         raise Problem(422, "; ".join(details), errors=errors)
@@ -131,18 +132,3 @@ def _value(option: Option, texts: list[str]) -> Any:
             raise ValueError("missing")
         return None if option.setting else option.default
     return option.served_value(option.parse(texts[0]))
-
-
-def _error(name: str, detail: str) -> dict[str, str]:
-    return {"parameter": name, "detail": detail}
-
-
-def filters(values: Mapping[str, Any]) -> Filters | None:
-    """Build the filters from the values; None without filters."""
-    return filters_of({field: values[field] for field in FILTERS})
-
-
-def search_request(values: Mapping[str, Any], settings: Settings) -> Request:
-    """Build a search request. Settings replace options that are not given."""
-    of_search = {*on_surface(OPTIONS, HTTP), *FILTERS}
-    return request_of({field: values[field] for field in of_search}, settings)

@@ -1,4 +1,4 @@
-"""The guard for all requests: it checks host, origin, token and size, and adds security headers to
+"""The guard for all requests: it checks host, origin, token and address, and adds security headers to
 every response.
 """
 
@@ -10,10 +10,8 @@ import re
 import secrets
 import socket
 import stat
-from collections.abc import Awaitable
-from contextlib import suppress
-from urllib.parse import unquote
 
+from anyio import CancelScope, create_task_group
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
@@ -21,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import ConfigError, UsageError
 from . import responses
-from .responses import Problem
+from .responses import BusyError, Problem
 
 SHORTEST = 16  # characters of a token
 # Characters allowed in both a bearer header and a URL fragment
@@ -31,16 +29,12 @@ LIFETIME = 30 * 24 * 3600  # seconds
 REALM = {"www-authenticate": 'Bearer realm="hybrid-memory"'}
 
 MOST_ADDRESS = 8192  # bytes of path and query
-MOST_BODY = 4 * 1024 * 1024  # bytes
-BODY_SECONDS = 20.0  # for the whole body
-MOST_SKIPPED = 16 * MOST_BODY  # bytes read of a refused body
-SKIP_SECONDS = 0.5  # stop reading a refused body after this pause
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 PROTECTED = ("/api", "/mcp")  # the files of the page are public
 SESSION = "/api/session"
-ABSOLUTE = re.compile(rb"https?://([^/]*)(.*)", re.IGNORECASE | re.DOTALL)
+SHUTTING_DOWN = "the server is shutting down; try again when it is back"
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -54,6 +48,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",  # the browser stores files of the page and always revalidates them
 }
 
 
@@ -72,12 +67,9 @@ class Token:
     def is_presented(self, headers: Headers) -> bool:
         """Whether a request has the token in its Authorization header, or the cookie."""
         scheme, _, presented = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.is_equal(presented.strip()):
+        if scheme.lower() == "bearer" and are_equal(presented.strip(), self.secret):
             return True
         return are_equal(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""), self.cookie)
-
-    def is_equal(self, presented: str) -> bool:
-        return are_equal(presented, self.secret)
 
 
 def are_equal(a: str, b: str) -> bool:
@@ -89,49 +81,35 @@ def kept_token(path: str) -> Token:
     """Read the token from a file that only its owner can read; create the file if it is missing.
     Raises ConfigError.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        except FileExistsError:
-            return _read(path)
-        with open(descriptor, "w") as file:
-            token = Token(secrets.token_urlsafe(32))
-            print(token.secret, file=file)
-            return token
+        with open(os.open(path, flags, 0o600), "r+", encoding="ascii", errors="replace") as file:
+            status = os.fstat(file.fileno())
+            is_private = status.st_uid == os.getuid() and not status.st_mode & 0o077
+            if not (stat.S_ISREG(status.st_mode) and is_private):
+                raise ConfigError(
+                    f"others may know the token in {path}; delete the file to create a new token"
+                )
+            secret = file.read(1000).strip()
+            if not secret:
+                secret = secrets.token_urlsafe(32)
+                print(secret, file=file)
+            return Token(secret)
     except OSError as error:
         raise ConfigError(
             f"cannot keep a token in {path}: {error.strerror}; pass one with --token"
         ) from error
-
-
-def _read(path: str) -> Token:
-    with open(
-        os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK),
-        encoding="ascii",
-        errors="replace",
-    ) as file:
-        status = os.fstat(file.fileno())
-        if (
-            not stat.S_ISREG(status.st_mode)
-            or status.st_mode & 0o077
-            or status.st_uid != os.getuid()
-        ):
-            raise ConfigError(
-                f"others may know the token in {path}; delete the file to create a new token"
-            )
-        try:
-            return Token(file.read(1000).strip())
-        except UsageError as error:
-            raise ConfigError(f"{path}: {error}; delete the file to create a new token") from error
+    except UsageError as error:
+        raise ConfigError(f"{path}: {error}; delete the file to create a new token") from error
 
 
 async def exchange(request: Request) -> Response:
-    """Answer POST /api/session: exchange the token for a cookie."""
+    """Respond to the token with a cookie. Raises Problem."""
     token: Token | None = request.state.token
     presented = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
-        if not isinstance(presented, str) or not token.is_equal(presented):
+        if not isinstance(presented, str) or not are_equal(presented, token.secret):
             raise Problem(401, "the token is wrong", headers=REALM)
         secure = request.url.scheme == "https"
         response.set_cookie(
@@ -178,7 +156,11 @@ def is_address(name: str) -> bool:
 
 
 class Guard:
-    """ASGI middleware that passes a request to the application or refuses it."""
+    """ASGI middleware that passes a request to the application or refuses it.
+
+    The application gets the path as it was sent, without decoding, because only the separate
+    segments of the path of a document can be decoded.
+    """
 
     def __init__(self, app: ASGIApp, hosts: Hosts, token: Token | None) -> None:
         self._app = app
@@ -186,10 +168,6 @@ class Guard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -197,35 +175,25 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        scope = in_origin_form(scope)
-        scope.setdefault("state", {})["token"] = self._token
+        path = scope["raw_path"].decode("ascii")
+        scope["path"] = path
+        scope["state"]["token"] = self._token
         try:
-            try:
-                self.check(scope)
-            except Problem:
-                await skip_body(receive)
-                raise
-            if scope["method"] in ("GET", "HEAD"):
-                answering = self._app(scope, receive, send_with_headers)
-                if scope["path"].startswith("/api/"):
-                    await while_connected(answering, receive)
-                else:
-                    await answering
-            else:
-                body = await whole_body(scope, receive)
-                await self._app(scope, replayed(body, receive), send_with_headers)
-        except GoneError:
-            return
-        except Problem as problem:
-            response = responses.response(problem, scope["path"])
-            response.headers["connection"] = "close"  # the rest of the request stays unread
-            await response(scope, receive, send_with_headers)
+            self.check(scope)
+            async with create_task_group() as group:
+                if scope["method"] in ("GET", "HEAD"):
+                    group.start_soon(cancel_when_left, receive, group.cancel_scope)
+                await self._app(scope, receive, send_with_headers)
+                group.cancel_scope.cancel()
+        except (Problem, asyncio.CancelledError) as error:
+            problem = error if isinstance(error, Problem) else BusyError(SHUTTING_DOWN)
+            await responses.response(problem, path)(scope, receive, send_with_headers)
 
     def check(self, scope: Scope) -> None:
         """Raise Problem for a request that must be refused."""
         headers = Headers(scope=scope)
         path = scope["path"]
-        if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_ADDRESS:
+        if len(path) + len(scope["query_string"]) > MOST_ADDRESS:
             raise Problem(414, f"the address is longer than {MOST_ADDRESS:,} bytes")
         host = headers.get("host", "")
         if host not in self._hosts:
@@ -234,103 +202,15 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in own_origins:
             raise Problem(403, "this request came from another site")
-        if not path.startswith(PROTECTED):
-            return
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            raise Problem(403, "this request came from another site")
-        if self._token and path != SESSION and not self._token.is_presented(headers):
-            raise Problem(401, "the token is missing or wrong", headers=REALM)
+        if path.startswith(PROTECTED):
+            if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+                raise Problem(403, "this request came from another site")
+            if self._token and path != SESSION and not self._token.is_presented(headers):
+                raise Problem(401, "the token is missing or wrong", headers=REALM)
 
 
-class GoneError(Exception):
-    """The client disconnected before its request was complete."""
-
-
-def in_origin_form(scope: Scope) -> Scope:
-    """Convert a request for `http://HOST/PATH` to one for `/PATH` with this HOST, which overrides
-    the Host header (RFC 9112, 3.2.2).
-    """
-    match = ABSOLUTE.fullmatch(scope.get("raw_path", b""))
-    if not match:
-        return scope
-    host = match[1]
-    path = match[2] or b"/"
-    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
-    return {
-        **scope,
-        "path": unquote(path.decode("ascii")),
-        "raw_path": path,
-        "headers": [(b"host", host), *headers],
-    }
-
-
-async def whole_body(scope: Scope, receive: Receive) -> bytes:
-    """Read the body. Raises Problem if it is too large or too slow, GoneError if the client
-    disconnects before its end.
-    """
-    declared = Headers(scope=scope).get("content-length", "0")  # h11 lets only numbers through
-    is_too_large = int(declared[:20]) > MOST_BODY
-    body = bytearray()
-    is_more = True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while is_more and not is_too_large:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise GoneError
-                body += message.get("body", b"")
-                is_more = message.get("more_body", False)
-                is_too_large = len(body) > MOST_BODY
-    except TimeoutError:
-        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from None
-    if is_too_large:
-        if is_more:
-            await skip_body(receive)
-        raise Problem(413, f"the body is larger than {MOST_BODY:,} bytes")
-    return bytes(body)
-
-
-async def skip_body(receive: Receive) -> None:
-    """Read and discard the rest of a refused request. With unread data, the system would reset the
-    connection, and a client that reads only after sending everything would lose the answer.
-    """
-    size = 0
-    is_more = True
-    with suppress(TimeoutError):
-        async with asyncio.timeout(BODY_SECONDS):
-            while is_more and size < MOST_SKIPPED:
-                message = await asyncio.wait_for(receive(), SKIP_SECONDS)
-                size += len(message.get("body", b""))
-                is_more = message.get("more_body", False)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first returns the body, which was already read."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        if messages:
-            return messages.pop()
-        return await receive()
-
-    return replay
-
-
-async def while_connected(answering: Awaitable[None], receive: Receive) -> None:
-    """Answer a request, but stop if the client disconnects, so that others need not wait."""
-    answer = asyncio.ensure_future(answering)
-    leaving = asyncio.ensure_future(_left(receive))
-    try:
-        await asyncio.wait({answer, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        is_answered = answer.done()
-        answer.cancel()
-        leaving.cancel()
-    if is_answered:
-        await answer  # or raise its error
-
-
-async def _left(receive: Receive) -> None:
-    message = await receive()
-    while message["type"] != "http.disconnect":
-        message = await receive()
+async def cancel_when_left(receive: Receive, answering: CancelScope) -> None:
+    """Cancel an answer if its client disconnects, so that others need not wait."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    answering.cancel()

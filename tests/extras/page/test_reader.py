@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory.extras.serve.server import FOLDER
+from hybrid_memory.extras.serve.server import PAGE
 from hybrid_memory.surface.output import CALLOUT_KIND
 
 Open = Callable[..., Any]
@@ -412,5 +412,5 @@ def test_search_of_the_browser_finds_what_is_far_below(open_page: Open) -> None:
 
 
 def test_the_page_and_the_terminal_recognize_the_same_callouts() -> None:
-    syntax = (FOLDER / "js/syntax.js").read_text()
+    syntax = (PAGE / "js/syntax.js").read_text()
     assert CALLOUT_KIND in syntax.partition("const CALLOUT = ")[2].partition("\n")[0]

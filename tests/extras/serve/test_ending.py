@@ -12,15 +12,14 @@ import pytest
 import requests
 
 from hybrid_memory.extras.mcp import stdio
-from hybrid_memory.extras.serve import server
-from hybrid_memory.extras.serve.memory import STOPPED, Job
-from hybrid_memory.extras.serve.server import SHUTTING_DOWN
+from hybrid_memory.extras.serve.memory import STOPPED, Workers
+from hybrid_memory.extras.serve.security import SHUTTING_DOWN
+from hybrid_memory.extras.serve.server import Server
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
-from tests.extras.serve.test_security import INITIALIZE
 from tests.extras.serving import Client, events
 
-FOREVER = 3600.0
+FOREVER = 3600
 ASKED: dict[str, tuple[str, str, Any]] = {
     "search": ("GET", "/api/search?q=raspberry", None),
     "read": ("GET", "/api/documents/memory/pi.md", None),
@@ -69,17 +68,13 @@ def ask(
     client: Client, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], "Future[requests.Response]"]]:
     """Ask for something of ASKED from another thread, and return when the work for it has begun."""
-    accepted = {"Accept": "application/json, text/event-stream"}
-    session = client.post("/mcp", json=INITIALIZE, headers=accepted).headers["mcp-session-id"]
-    headers = accepted | {"Mcp-Session-Id": session}
-    monkeypatch.setattr(Job, "run", gate.before(Job.run))
-    monkeypatch.setattr(stdio.Server, "result", gate.before(stdio.Server.result))
+    monkeypatch.setattr(Workers, "_run", gate.before(Workers._run))
+    monkeypatch.setattr(stdio.Server, "reply", gate.before(stdio.Server.reply))
     with Client(client.base) as other, ThreadPoolExecutor(1) as thread:
 
         def ask(name: str) -> "Future[requests.Response]":
             method, url, body = ASKED[name]
-            asking = partial(other.request, method, url, json=body, headers=headers)
-            answering = thread.submit(asking)
+            answering = thread.submit(partial(other.request, method, url, json=body))
             assert gate.begun.wait(60)
             return answering
 
@@ -87,11 +82,10 @@ def ask(
         gate.go_on.set()
 
 
-def refused_by(client: Client) -> requests.Response:
-    """The first answer that is not as usual."""
-    while (answer := client.get("/robots.txt")).status_code == 200:
-        pass
-    return answer
+def end(running: Server, seconds: int) -> None:
+    """Send the server a signal that lets it finish requests for so long."""
+    running.config.timeout_graceful_shutdown = seconds
+    running.should_exit = True
 
 
 def wait_until_gone(client: Client) -> None:
@@ -102,37 +96,25 @@ def wait_until_gone(client: Client) -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_has_begun_is_answered_while_what_is_new_is_refused(
-    client: Client,
-    ask: Callable[[str], "Future[requests.Response]"],
-    gate: Gate,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
+    client: Client, ask: Callable[[str], "Future[requests.Response]"], gate: Gate, name: str
 ) -> None:
-    monkeypatch.setattr(server, "FINISHING", FOREVER)
     answering = ask(name)
-    client.server.should_exit = True
-    on_kept_connection = refused_by(client)
-    on_new_connection = client.get("/api/status")
-    for refused in (on_kept_connection, on_new_connection):
-        assert (refused.status_code, refused.json()["detail"]) == (503, SHUTTING_DOWN)
-        assert (refused.headers["retry-after"], refused.headers["connection"]) == ("2", "close")
-        assert refused.headers["x-content-type-options"] == "nosniff"
+    end(client.server, FOREVER)
+    wait_until_gone(client)
     assert not answering.done()
     gate.go_on.set()
     answered = answering.result()
     assert answered.status_code in (200, 201), answered.text
     assert SHUTTING_DOWN not in answered.text
-    wait_until_gone(client)
 
 
-def end_of_patience(running: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "FINISHING", 0.0)
-    running.should_exit = True
+def end_of_patience(running: Server) -> None:
+    end(running, 0)
 
 
-def second_interrupt(running: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "FINISHING", FOREVER)
-    running.should_exit = running.force_exit = True
+def second_interrupt(running: Server) -> None:
+    running.force_exit = True
+    end(running, FOREVER)
 
 
 @pytest.mark.parametrize("end", [end_of_patience, second_interrupt])
@@ -140,29 +122,30 @@ def second_interrupt(running: server.Server, monkeypatch: pytest.MonkeyPatch) ->
 def test_what_takes_too_long_is_told_so_and_does_not_keep_the_server(
     client: Client,
     ask: Callable[[str], "Future[requests.Response]"],
-    monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     name: str,
-    end: Callable[[server.Server, pytest.MonkeyPatch], None],
+    end: Callable[[Server], None],
 ) -> None:
     answering = ask(name)
-    end(client.server, monkeypatch)
+    end(client.server)
     answered = answering.result()
     assert (answered.status_code, answered.json()["detail"]) == (503, SHUTTING_DOWN)
+    assert answered.headers["retry-after"] == "2"
+    assert answered.headers["x-content-type-options"] == "nosniff"
     wait_until_gone(client)
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("head", ["PUT /api/documents/a", "POST /mcp"])
 def test_a_body_that_does_not_come_does_not_keep_the_server(
-    client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], head: str
+    client: Client, capfd: pytest.CaptureFixture[str], head: str
 ) -> None:
     host, port = client.base.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         declared = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 9"
         connection.sendall(f"{head} HTTP/1.1\r\n{declared}\r\n\r\n{{".encode())
         client.json("/api/status")
-        end_of_patience(client.server, monkeypatch)
+        end(client.server, 0)
         assert connection.makefile("rb").readline().split()[1] == b"503"
     wait_until_gone(client)
     assert capfd.readouterr().err == ""
@@ -181,16 +164,3 @@ def test_an_update_ends_with_a_problem_and_the_next_one_continues(
     gate.go_on.set()
     wait_until_gone(client)
     assert answer(run("update"))["files"] == 1
-
-
-def test_the_stream_of_an_agent_ends_properly(
-    client: Client, capfd: pytest.CaptureFixture[str]
-) -> None:
-    accepted = {"Accept": "application/json, text/event-stream"}
-    opened = client.post("/mcp", json=INITIALIZE, headers=accepted)
-    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Accept": "text/event-stream"}
-    stream = client.get("/mcp", headers=session, stream=True)
-    assert stream.status_code == 200
-    client.server.should_exit = True
-    assert stream.content == b""
-    assert capfd.readouterr().err == ""

@@ -83,3 +83,57 @@ def test_an_agent_needs_the_token(folder: Any, environ: dict[str, str]) -> None:
         run_async(lambda: play(client.base, Authorization=f"Bearer {TOKEN}"))
         with pytest.raises(Exception):  # noqa: B017, PT011 - the client's groups of errors change with its version
             run_async(lambda: play(client.base))
+
+
+REVISION = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": REVISION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+READ = {"name": "memory_get", "arguments": {"target": "memory/pi.md"}, "_meta": META}
+HEADERS = {
+    "MCP-Protocol-Version": REVISION,
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "memory_get",
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "method", "params", "status", "code"),
+    [
+        (HEADERS, "tools/call", READ, 200, None),
+        (HEADERS | {"Mcp-Name": "=?base64?bWVtb3J5X2dldA==?="}, "tools/call", READ, 200, None),
+        (HEADERS | {"Mcp-Name": "memory_delete"}, "tools/call", READ, 400, -32020),
+        (HEADERS | {"Mcp-Method": "tools/list"}, "tools/call", READ, 400, -32020),
+        (HEADERS | {"MCP-Protocol-Version": "2025-06-18"}, "tools/call", READ, 400, -32020),
+        ({}, "tools/call", READ, 400, -32020),
+        (HEADERS, "tools/call", {"name": "memory_get"}, 400, -32020),
+        (HEADERS, "tools/call", [], 400, -32020),
+        (
+            {"MCP-Protocol-Version": "2027-01-01", "Mcp-Method": "ping"},
+            "ping",
+            {"_meta": META | {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}},
+            400,
+            -32022,
+        ),
+        (HEADERS | {"Mcp-Method": "nosuch"}, "nosuch", {"_meta": META}, 404, -32601),
+        ({"MCP-Protocol-Version": "2025-06-18"}, "nosuch", {}, 200, -32601),
+        ({"MCP-Protocol-Version": "1999-01-01"}, "ping", {}, 400, -32020),
+        ({}, "ping", {}, 200, None),
+    ],
+)
+def test_headers_must_agree_with_a_request(
+    client: Client, headers: dict[str, str], method: str, params: Any, status: int, code: int | None
+) -> None:
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    answer = client.post("/mcp", json=message, headers=headers)
+    assert (answer.status_code, answer.json()["id"]) == (status, 7)
+    assert answer.json().get("error", {}).get("code") == code
+
+
+def test_a_notification_has_no_answer_and_there_are_no_streams(client: Client) -> None:
+    told = client.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (told.status_code, told.content) == (202, b"")
+    assert client.get("/mcp").status_code == client.delete("/mcp").status_code == 405
+    assert client.post("/mcp", data="{}").status_code == 415
+    assert client.post("/mcp", json=[]).status_code == 422

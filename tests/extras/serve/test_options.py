@@ -13,7 +13,8 @@ from hybrid_memory import HybridStore, config
 from hybrid_memory.extras.mcp.definitions import TOOLS
 from hybrid_memory.extras.mcp.tools import Tools
 from hybrid_memory.extras.serve import parameters
-from hybrid_memory.extras.serve.openapi import PATHS
+from hybrid_memory.extras.serve.api import Operation
+from hybrid_memory.extras.serve.routes import OPERATIONS
 from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PAIR, PYTHON, SWITCH, Option
 from hybrid_memory.search.request import OPTIONS
 from hybrid_memory.storage.filters import FILTERS
@@ -185,8 +186,6 @@ def test_the_surfaces_have_the_options_of_the_table() -> None:
     assert names(COMMAND_LINE) <= flags
     of_http = {option.name for option in parameters.SEARCH.values()}
     assert of_http == names(HTTP) | {"query", "marks", "refresh"}
-    described = {each["name"] for each in PATHS["/api/search"]["get"]["parameters"]}
-    assert described == of_http
     assert set(TOOLS["memory_search"].takes) == names(MCP) | {"query"}
     assert set(TOOLS["memory_list"].takes) == {each.name for each in FILTERS.values()} | {"limit"}
     assert all(PYTHON in option.surfaces for option in EVERY_OPTION)
@@ -212,6 +211,69 @@ def test_a_value_of_another_type_is_a_type_error(given: Mapping[str, Any], probl
         with pytest.raises(TypeError) as caught:
             store.search("x", **given)
         assert str(caught.value) == problem
+
+
+def wrong(option: Option) -> str | None:
+    """A word that is no value of the option; None if every word is one."""
+    words = ("nosuch", "-1", "=", "a\0b", "0C")
+    for word in words:
+        try:
+            option.parse(word)
+        except ValueError:
+            return word
+    return None
+
+
+PARAMETERS = [
+    pytest.param(operation, option, id=f"{operation.name} {option.name}")
+    for operation in OPERATIONS
+    for option in operation.parameters.values()
+]
+
+
+@pytest.mark.parametrize(("operation", "option"), PARAMETERS)
+def test_every_parameter_is_described_and_checked_by_its_option(
+    client: Client, operation: Operation, option: Option
+) -> None:
+    path = operation.path.replace("{id}", "memory%2Fpi.md")
+    described = client.json("/api/openapi.json")["paths"][operation.path][operation.method.lower()]
+    [parameter] = [each for each in described["parameters"] if each["name"] == option.name]
+    assert parameter["description"] == option.sentence()
+    assert parameter["required"] is option.required
+    of_word = parameter["schema"].get("items", parameter["schema"])
+    assert of_word["type"] == option.kind.json_type
+    word = wrong(option)
+    assert word is not None
+    with pytest.raises(ValueError, match=".") as caught:
+        option.parse(word)
+    required = [
+        (other.name, "a.png")
+        for other in operation.parameters.values()
+        if other.required and other is not option
+    ]
+    for names in ((option.name,), option.aliases):
+        for name in names:
+            answer = client.request(operation.method, path, params=[*required, (name, word)])
+            assert answer.status_code == 422
+            assert answer.json()["errors"] == [
+                {"parameter": option.name, "detail": str(caught.value)}
+            ]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_unknown_and_repeated_parameters_are_refused(client: Client, operation: Operation) -> None:
+    path = operation.path.replace("{id}", "memory%2Fpi.md")
+    given = [("nosuch", "1")]
+    errors = {"nosuch": "unknown parameter"}
+    for option in operation.parameters.values():
+        if option.required:
+            errors[option.name] = "missing"
+        elif not option.repeated:
+            given += [(option.name, "1"), (option.name, "1")]
+            errors[option.name] = "given more than once"
+    answer = client.request(operation.method, path, params=given)
+    assert answer.status_code == 422
+    assert {each["parameter"]: each["detail"] for each in answer.json()["errors"]} == errors
 
 
 @pytest.mark.parametrize("name", ["limit", "mode", "min_score", "min_confidence", "half_life"])

@@ -4,13 +4,11 @@ import os
 import time
 from datetime import date
 from pathlib import Path
-from threading import Event
 from urllib.parse import quote
 
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.serve.memory import Workers
 from hybrid_memory.search.result import match
 from tests.command import Run, answer
 from tests.extras.serving import Client
@@ -24,45 +22,6 @@ def test_a_search_gives_what_the_store_gives(client: Client, environ: dict[str, 
     assert found["warnings"] == []
     assert found["hint"] is found["nearest_miss"] is None
     assert found["timings"]["total"] > 0
-
-
-@pytest.mark.parametrize(
-    ("parameters", "options"),
-    [
-        ({"mode": "keyword"}, ["--mode", "keyword"]),
-        ({"limit": 1}, ["--limit", "1"]),
-        ({"tag": ["ops", "gpu"]}, ["--tag", "ops", "--tag", "gpu"]),
-        ({"where": "project=atlas"}, ["--where", "project=atlas"]),
-        ({"in": "memory/2026-*"}, ["--in", "memory/2026-*"]),
-        ({"collection": "nix"}, ["--collection", "nix"]),
-        (
-            {"since": "2026-01", "until": "2026-02-01"},
-            ["--since", "2026-01", "--until", "2026-02-01"],
-        ),
-        ({"heading": "meeting > costs"}, ["--heading", "meeting > costs"]),
-        ({"min_score": 0.9}, ["--min-score", "0.9"]),
-        ({"min_confidence": 0.5}, ["--min-confidence", "0.5"]),
-        ({"per_doc": 1}, ["--per-doc", "1"]),
-        ({"context": 1}, ["--context", "1"]),
-        ({"half_life": 30}, ["--half-life", "30"]),
-        ({"exact": "true"}, ["--exact"]),
-        ({"explain": "true"}, ["--explain"]),
-    ],
-)
-def test_every_option_of_the_command_means_the_same_here(
-    client: Client, run: Run, parameters: dict[str, object], options: list[str]
-) -> None:
-    by_command = answer(run("search", "server costs", *options, "--json"))
-    by_http = client.json("/api/search", q="server costs", **parameters)["results"]
-    assert [result["citation"] for result in by_http] == [
-        result["citation"] for result in by_command
-    ]
-    assert [result["text"] for result in by_http] == [result["text"] for result in by_command]
-    assert all(
-        result["score"] == pytest.approx(other["score"], abs=1e-3)
-        for result, other in zip(by_http, by_command, strict=True)
-    )
-    assert all(("explain" in result) == ("explain" in parameters) for result in by_http)
 
 
 @pytest.mark.parametrize(
@@ -469,26 +428,3 @@ def test_a_review_has_broken_links_and_copies(client: Client, folder: Path, run:
         "memory/one.md",
         "memory/two.md",
     ]
-
-
-ENDLESS = "with recursive n (i) as (select 1 union all select i + 1 from n) select i from n"
-
-
-def test_a_search_that_is_ended_ends_no_other_one(tmp_path: Path) -> None:
-    workers = Workers(lambda: HybridStore(tmp_path / "memory.db", {"provider": "builtin"}), 1)
-    running = Event()
-    kept = []
-
-    def long(store: HybridStore) -> None:
-        open_statement = store.storage.connection.execute(ENDLESS)  # type: ignore[attr-defined]
-        kept.append((open_statement, next(open_statement)))
-        running.set()
-        store.storage.connection.execute(f"select max(i) from ({ENDLESS})").fetchone()  # type: ignore[attr-defined]
-
-    abandoned = workers.submit(long)
-    assert running.wait(30)
-    abandoned.stop()
-    after = workers.submit(lambda store: store.stats()["doc_count"])
-    assert after.result(30) == 0
-    assert abandoned.exception(30) is not None
-    workers.end()

@@ -1,13 +1,17 @@
-"""Documents that their authors mark as no longer valid, for the page's list of what to review."""
+"""What to review in a memory: broken links, copies, and documents that no longer hold."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...browse.lists import broken
 from ...search.revisions import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
 from ...storage.interface import Storage
-from ...text.characters import citation
+from ...store import HybridStore, retry_once
+from ...text.characters import citation, digest
 
+MOST_LISTED = 200  # broken links, groups of copies and superseded notes
 STATUSES = ("superseded", "obsolete", "deprecated", "replaced", "outdated")
 # A status line for the whole note, as in decision records
 STATUS_LINE = re.compile(
@@ -15,6 +19,26 @@ STATUS_LINE = re.compile(
     r"|^[\W_]*status[\W_]+(?:superseded|obsolete|deprecated|outdated)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+
+
+@retry_once
+def review(store: HybridStore) -> dict[str, Any]:
+    """Return broken links, documents with the same text, and superseded documents."""
+    links = broken(store)
+    same = defaultdict[bytes, list[str]](list)
+    catalog = store.storage.catalog
+    for doc_id, document in store.storage.documents.several(catalog.ids()).items():
+        text_hash = document.content_hash
+        if not text_hash:  # no file
+            text_hash = digest((catalog.document(doc_id).content or doc_id).encode())
+        same[text_hash].append(doc_id)
+    copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
+    old = [place._asdict() for place in superseded(store.storage)]
+    return {
+        "broken": {"total": links["total"], "links": links["broken"][:MOST_LISTED]},
+        "copies": {"total": len(copies), "documents": copies[:MOST_LISTED]},
+        "superseded": {"total": len(old), "documents": old[:MOST_LISTED]},
+    }
 
 
 class Superseded(NamedTuple):
