@@ -27,8 +27,8 @@ from ..sync.plan import uncovered
 from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
 from ..text.dates import looks_dated
-from .connect import is_connected
-from .hosts import HOSTS
+from .connected import is_connected
+from .hosts import hosts
 from .recall.runs import summary
 from .recall.state import refusals
 from .why.explain import (
@@ -477,7 +477,7 @@ def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
 
 def _hosts(store: HybridStore) -> Iterator[Diagnosis]:
     """Report when the hook of each agent last ran, and connected agents whose hook never did."""
-    for host in HOSTS.values():
+    for host in hosts().values():
         runs = summary(host.name)
         if runs["last"] is not None:
             yield _ok("hooks", f"{host.title}: {runs['text']}")

@@ -17,7 +17,6 @@ from ..addresses import absolute, display_name
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
 from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
 from ..errors import MissingStoreError, SourceError
-from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import opening
 from ..surface.arguments import Parser, examples
@@ -28,18 +27,15 @@ from ..sync.ingest import Ingest, remember
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
-from .environment import has, program, without_password
-from .hosts import HOSTS, SessionFolder, memory_places, session_folders
+from .asking import can_ask, confirm
+from .connect import memory_options
+from .environment import has, program
+from .hosts import SessionFolder, hosts, memory_places, session_folders
 
 if TYPE_CHECKING:
     from ..config import Settings
 
-# In a folder with one of these, an agent works
-OF_AGENTS = (
-    *map(str.lower, FILES),
-    *("claude.md", "gemini.md", "memory", ".agents", ".openclaw"),
-    *(host.files.project for host in HOSTS.values() if host.files and host.files.project),
-)
+OF_AGENTS = (*FILES, "memory", ".agents")  # in a folder in which an agent works, as `in_workspaces`
 VAULT = ".obsidian"  # a folder that contains this one is a vault
 SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts
 OF_HOST = "memory"  # `Place.kind` of notes that an agent keeps outside the workspace
@@ -121,7 +117,9 @@ def workspace(folder: str, home: str) -> Surroundings:
 
 def _is_of_agent(names: Iterable[str]) -> bool:
     """Whether an agent works in a folder with these files and folders."""
-    return any(name.lower() in OF_AGENTS for name in names)
+    of_hosts = (name for host in hosts().values() for name in host.in_workspaces)
+    known = {name.lower() for name in (*OF_AGENTS, *of_hosts)}
+    return any(name.lower() in known for name in names)
 
 
 def _awaited(top: str, names: Sequence[str], places: Sequence[Place]) -> Iterator[Place]:
@@ -245,7 +243,7 @@ def run_init(args: Namespace) -> int:
     ]
     new = [place for place in places if not place.is_ingested_by(sources)]
     left_out = [place for place in left_out if not place.is_ingested_by(sources)]
-    is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
+    is_asking = can_ask(args)
     if sys.stdout.isatty() and not args.json:
         _show_found(args.dir, display_name(settings["db_path"]), places, new, left_out)
     chosen = _choose(args, new, is_asking)
@@ -256,7 +254,7 @@ def run_init(args: Namespace) -> int:
     notes = [place for place in places if place.kind != SESSIONS]
     is_waiting = bool(awaited) and not any(place in skipped for place in notes)
     if is_waiting and not notes:
-        is_waiting = args.yes or (is_asking and _confirm(AWAIT, True))
+        is_waiting = args.yes or (is_asking and confirm(AWAIT, True))
     if is_waiting and (notes or not left_out):
         _await(args, awaited)
     answer = {
@@ -348,13 +346,11 @@ def _choose(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Plac
     only if the user agrees to them separately.
     """
     chosen = [place for place in new if place.kind != SESSIONS]
-    if chosen and not (
-        args.yes or (is_asking and _confirm(f"Ingest {_file_count(chosen)}?", True))
-    ):
+    if chosen and not (args.yes or (is_asking and confirm(f"Ingest {_file_count(chosen)}?", True))):
         return []
     sessions = [place for place in new if place.kind == SESSIONS]
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
-    if sessions and (args.sessions or (is_asking and _confirm(question, False))):
+    if sessions and (args.sessions or (is_asking and confirm(question, False))):
         chosen += sessions
     return chosen
 
@@ -369,17 +365,6 @@ def _await(args: Namespace, places: Sequence[Place]) -> None:
             is_file = place.kind == "file"
             name = place.collection or default_collection(place.path, is_file, place.patterns)
             remember(store, Source(place.path, name, is_file, place.patterns))
-
-
-def _confirm(question: str, default: bool) -> bool:
-    try:
-        reply = input(f"{question} {'[Y/n]' if default else '[y/N]'} ").strip().lower()
-    except EOFError:
-        print()
-        return False
-    if reply:
-        return reply in ("y", "yes")
-    return default
 
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
@@ -432,16 +417,7 @@ def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
 
 def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
     """Return the options that the next commands need to use the same memory."""
-    options = []
-    file = args.config or os.environ.get(CONFIG)
-    if file:
-        options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if opening.origin(settings, "db_path") in (
-        "--db",
-        "HYBRID_MEMORY_DB_PATH",
-        opening.WORKSPACE,
-    ):
-        options += ["--db", without_password(absolute(settings["db_path"]))]
+    options = memory_options(args, settings, "--db", "HYBRID_MEMORY_DB_PATH", opening.WORKSPACE)
     for key in ("space", "provider"):
         if opening.origin(settings, key) == f"--{key}":
             options += [f"--{key}", settings[key]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory.extras.hosts import HOSTS
+from hybrid_memory.extras.hosts import hosts
 from tests.command import Run, answer
 
 QUESTION = "Which okapi paints the red lighthouse?"
@@ -136,10 +136,10 @@ def fill(host: str, home: Path) -> list[str]:
 
 
 def test_the_table_is_tried_whole() -> None:
-    assert PLACES.keys() == HOSTS.keys()
+    assert PLACES.keys() == hosts().keys()
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", hosts())
 def test_init_finds_what_a_host_keeps_for_a_workspace(host: str, home: Path, run: Run) -> None:
     notes = fill(host, home)
     answer(run("init", str(home / PROJECT), "--yes", "--sessions"))
@@ -151,7 +151,7 @@ def test_init_finds_what_a_host_keeps_for_a_workspace(host: str, home: Path, run
     assert hit["text"] == f"User: {QUESTION}\n\nAssistant: {REPLY}"
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", hosts())
 def test_other_workspaces_stay_out(host: str, home: Path, run: Run) -> None:
     notes, transcript, form = PLACES[host]
     write(home / ".gemini/tmp/work-1/.project_root", str(home / "elsewhere"))
