@@ -64,10 +64,6 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def receipt(environment: Path, requirements: str) -> None:
-    (environment / "uv-receipt.toml").write_text(f"[tool]\nrequirements = [{requirements}]\n")
-
-
 def test_where_pip_is_it_adds_the_package(bare: Path) -> None:
     [packages] = bare.glob("lib/python*/site-packages")
     (packages / "pip.py").touch()
@@ -78,41 +74,12 @@ def test_an_environment_without_pip_is_named_to_uv(bare: Path) -> None:
     assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "mcp>=2"]
 
 
-def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before(
-    bare: Path,
-) -> None:
-    receipt(
-        bare,
-        '{ name = "hybrid-memory-search", extras = ["local", "watch"], editable = "/a b" }, '
-        '{ name = "rich", extras = ["x"], specifier = ">=13" }',
-    )
-    added = ["--with", "rich[x]>=13", "--with", "mcp>=2"]
-    assert command(bare, ROOT) == [
-        "uv",
-        "tool",
-        "install",
-        "--editable",
-        "/a b[local,watch]",
-        *added,
-    ]
-
-
-def test_a_tool_of_uv_that_is_a_copy_stays_a_copy(bare: Path) -> None:
-    receipt(bare, '{ name = "hybrid-memory-search", directory = "/x" }')
-    assert command(bare, ROOT) == ["uv", "tool", "install", "/x", "--with", "mcp>=2"]
-
-
-@pytest.mark.parametrize(
-    "requirements",
-    [
-        '{ name = "hybrid-memory-search" }',
-        '{ name = "x", editable = "/x" }, { name = "y", path = "/y" }',
-        "",
-    ],
-)
-def test_a_receipt_that_cannot_be_repeated_is_left_alone(bare: Path, requirements: str) -> None:
-    receipt(bare, requirements)
-    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "mcp>=2"]
+def test_a_tool_of_uv_is_installed_again_from_the_checkout(bare: Path, tmp_path: Path) -> None:
+    (bare / "uv-receipt.toml").touch()
+    assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", f"{ROOT}[all]"]
+    copied = tmp_path / "copied"
+    shutil.copytree(ROOT / "hybrid_memory", copied / "hybrid_memory")
+    assert command(bare, copied) == ["uv", "pip", "install", "--python", str(bare), "mcp>=2"]
 
 
 @pytest.mark.parametrize("place", [".venv", "elsewhere/env"])
