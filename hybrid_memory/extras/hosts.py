@@ -107,13 +107,6 @@ class SessionFolder(NamedTuple):
     has_all_workspaces: bool
 
 
-class MemoryPlace(NamedTuple):
-    """A folder or file with notes that a host's agents wrote, and the collection for them."""
-
-    path: str
-    collection: str
-
-
 def session_folders(
     home: str, environ: Mapping[str, str] = os.environ, workspace: str | None = None
 ) -> Iterator[SessionFolder]:
@@ -134,9 +127,9 @@ def session_folders(
 
 def memory_places(
     home: str, workspace: str, environ: Mapping[str, str] = os.environ
-) -> Iterator[MemoryPlace]:
+) -> Iterator[tuple[str, str]]:
     """Yield the existing folders and files in which hosts keep notes for this workspace, or for all
-    workspaces of the user.
+    workspaces of the user, each with the collection for them.
     """
     for host in hosts().values():
         patterns = [host.path(kept.paths, home, environ) for kept in host.notes]
@@ -145,7 +138,7 @@ def memory_places(
             patterns[0] = moved
         for kept, pattern in zip(host.notes, patterns, strict=True):
             for path, _ in _existing(host, pattern, workspace):
-                yield MemoryPlace(path, kept.collection)
+                yield path, kept.collection
 
 
 def _first(paths: Sequence[str], home: str, environ: Mapping[str, str]) -> str:
