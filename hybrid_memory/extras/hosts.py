@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
+TABLE = os.path.join(os.path.dirname(__file__), "hosts.toml")
 PROJECT = "{project}"  # in a path: a host's name for a workspace
 ROOT_FILE = ".project_root"  # has the path of a workspace, in a host's folder for it
 
@@ -72,7 +73,7 @@ def hosts() -> dict[str, Host]:
     """All hosts by name."""
     import tomllib
 
-    with open(os.path.join(os.path.dirname(__file__), "hosts.toml"), "rb") as file:
+    with open(TABLE, "rb") as file:
         tables = tomllib.load(file)
     rows = {"notes": Kept, "transcripts": Kept, "files": File}
     for table in tables.values():
