@@ -29,7 +29,7 @@ MOST_LINES = 60  # of a change that are shown
 
 def connect_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [HOST ...]"
-    _add_options(parser)
+    _add_options(parser, "; without one, the state of each is printed")
     examples(parser, "connect claude", "connect cursor --dir ~/project")
 
 
@@ -39,13 +39,13 @@ def disconnect_options(parser: Parser) -> None:
     examples(parser, "disconnect claude", "disconnect all --yes")
 
 
-def _add_options(parser: Parser) -> None:
+def _add_options(parser: Parser, without_host: str = "") -> None:
     names = ", ".join(_known())
     parser.add_argument(
         "hosts",
         nargs="*",
         metavar="HOST",
-        help=f"{names}, or all that are on this machine; without one, the state of each is printed",
+        help=f"{names}, or all that are on this machine{without_host}",
     )
     parser.add_argument(
         "--dir",

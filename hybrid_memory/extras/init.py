@@ -73,14 +73,15 @@ def run_init(args: Namespace) -> int:
     is_for_people = sys.stdout.isatty() and not args.json
     if is_for_people:
         _show_found(args, settings, places, new, left_out)
-    chosen = _choose(args, new)
+    notes = [place for place in places if place.kind != SESSIONS]
+    new_notes = [place for place in new if place.kind != SESSIONS]
+    is_agreed = _agrees(args, new_notes, has_to_wait=bool(awaited) and not notes)
+    chosen = new_notes if is_agreed else []
+    if is_agreed or not new_notes:
+        chosen = chosen + _chosen_sessions(args, new)
     reports = _ingest(args, chosen) if chosen else []
     skipped = [place for place in new if place not in chosen]
-    notes = [place for place in places if place.kind != SESSIONS]
-    is_complete = not any(place in skipped for place in notes)
-    is_waiting = bool(awaited) and is_complete
-    if is_waiting and not notes:
-        is_waiting = args.yes or (can_ask(args) and confirm(AWAIT))
+    is_waiting = bool(awaited) and is_agreed
     if is_waiting and (notes or not left_out):
         _await(args, awaited)
     answer = {
@@ -106,8 +107,8 @@ def run_init(args: Namespace) -> int:
         advise(args, *_unknown_sessions_line(found.unknown_sessions))
     if not is_for_people:
         advise(args, *_left_out_line(left_out))
-    has_errors = any(report["errors"] for report in reports)
-    return 0 if (notes or is_waiting) and is_complete and not has_errors else 1
+    is_complete = (notes or is_waiting) and not any(place in skipped for place in notes)
+    return 1 if not is_complete or any(report["errors"] for report in reports) else 0
 
 
 def _not_in(sources: Iterable[Source], places: Iterable[Place]) -> list[Place]:
@@ -166,19 +167,21 @@ def _with_free_collections(
     return found
 
 
-def _choose(args: Namespace, new: Sequence[Place]) -> list[Place]:
-    """Return the places to ingest: notes if the user agrees, and transcripts, which are private,
-    only if the user agrees to them separately.
-    """
-    notes = [place for place in new if place.kind != SESSIONS]
+def _agrees(args: Namespace, new_notes: Sequence[Place], *, has_to_wait: bool) -> bool:
+    """Whether the user agrees to ingest the new notes or, `has_to_wait`, those of the future."""
+    if not (new_notes or has_to_wait):
+        return True
+    question = f"Ingest {_file_count(new_notes)}?" if new_notes else AWAIT
+    return args.yes or (can_ask(args) and confirm(question))
+
+
+def _chosen_sessions(args: Namespace, new: Iterable[Place]) -> list[Place]:
+    """The new folders of transcripts: they are private, so the user agrees to them separately."""
     sessions = [place for place in new if place.kind == SESSIONS]
-    is_asking = can_ask(args)
-    if notes and not (args.yes or (is_asking and confirm(f"Ingest {_file_count(notes)}?"))):
-        return []
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
-    if sessions and (args.sessions or (is_asking and confirm(question, False))):
-        return notes + sessions
-    return notes
+    if sessions and (args.sessions or (can_ask(args) and confirm(question, False))):
+        return sessions
+    return []
 
 
 def _await(args: Namespace, places: Iterable[Place]) -> None:
