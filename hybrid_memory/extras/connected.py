@@ -23,9 +23,8 @@ from .recall.state import state_folder
 
 RECORD = "connected.json"
 FORMATS = {".json": (with_json, without_json), ".toml": (with_toml, without_toml)}
-COMMAND = (
-    "const COMMAND = {};"  # the line of a plugin module that names the command of this program
-)
+# The line of a plugin module that names the command of this program
+COMMAND = "const COMMAND = {};"
 
 
 class Change(NamedTuple):
@@ -157,15 +156,15 @@ def disconnected(change: Change, text: str | None) -> str | None:
 
 
 def connect(change: Change) -> None:
-    """Change a file, and keep what restores it."""
+    """Change a file, and keep what restores it. Without a record, all in the file is the user's."""
+    record = _record()
     text = read(change.path)
-    before = disconnected(change, text)
+    before = disconnected(change, text) if change.path in record else text
     folders = list(_missing_folders(os.path.dirname(change.path)))
     edit(change.path, change.add)
     after = read(change.path) or ""
     if after == text:
         return
-    record = _record()
     known = {"folders": record.get(change.path, {}).get("folders", folders)}
     known |= {"after": _hash(after), "existed": before is not None}
     if before is not None and change.remove(after, "") != before:

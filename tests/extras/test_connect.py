@@ -174,6 +174,25 @@ def test_what_the_host_writes_between_stays_in_twenty_rounds(
     assert not any(state["connected"] for state in answer(run("connect")))
 
 
+def test_a_skill_and_a_server_that_users_added_themselves_return(home: Path, run: Run) -> None:
+    skill = home / ".claude/skills/hybrid-memory/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("Ask hybrid-memory first.\n")
+    server = {"command": "hybrid-memory", "args": ["mcp"], "env": {"A": "1"}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"hybrid-memory": server}}))
+    before = files(home)
+    answer(run("connect", "claude", "--yes"))
+    connected = json.loads((home / ".claude.json").read_text())
+    assert connected["mcpServers"]["hybrid-memory"]["env"] == {"A": "1"}
+    (home / ".claude.json").write_text(json.dumps(connected | {"later": 1}))
+    answer(run("disconnect", "claude", "--yes"))
+    assert json.loads((home / ".claude.json").read_text()) == {
+        "mcpServers": {"hybrid-memory": server},
+        "later": 1,
+    }
+    assert files(home) | {".claude.json": before[".claude.json"]} == before
+
+
 def test_a_slot_returns_to_the_plugin_that_had_it(home: Path, run: Run) -> None:
     write(home)
     file = home / ".openclaw/openclaw.json"
