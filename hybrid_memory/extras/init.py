@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from shlex import join
 from textwrap import indent
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..addresses import absolute, display_name
 from ..config import Settings
@@ -61,59 +61,91 @@ def init_options(parser: Parser) -> None:
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
+class Plan(NamedTuple):
+    """What was found: `places` to ingest, those of them that are `new`, places with markdown that
+    are left out, places that `awaited` notes will have, and transcripts of unknown workspaces.
+    """
+
+    places: list[Place]
+    new: list[Place]
+    left_out: list[Place]
+    awaited: list[Place]
+    unknown_sessions: list[str]
+
+    @property
+    def notes(self) -> list[Place]:
+        return [place for place in self.places if place.kind != SESSIONS]
+
+    @property
+    def new_notes(self) -> list[Place]:
+        return [place for place in self.new if place.kind != SESSIONS]
+
+
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
     settings = _with_separate_memory(args, opening.settings(args))
+    plan = _plan(args)
+    is_for_people = sys.stdout.isatty() and not args.json
+    if is_for_people:
+        _show(args, settings, plan)
+    is_agreed = _agrees(args, plan)
+    chosen = plan.new_notes if is_agreed else []
+    if is_agreed or not plan.new_notes:
+        chosen = chosen + _chosen_sessions(args, plan)
+    reports = _ingest(args, chosen) if chosen else []
+    is_waiting = bool(plan.awaited) and is_agreed
+    if is_waiting and (plan.notes or not plan.left_out):
+        _await(args, plan.awaited)
+    answer = _answer(args, settings, plan, chosen, reports)
+    steps = _next_steps(answer, _has_agent(args.dir, plan.places))
+    print_answer(args, answer, lambda stream: print(steps, end="", file=stream))
+    if is_waiting and not plan.notes:
+        tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
+    else:
+        tell(*_remarks(args, plan, chosen))
+    if args.sessions or any(place.kind == SESSIONS for place in chosen):
+        advise(args, *_unknown_sessions_line(plan.unknown_sessions))
+    if not is_for_people:
+        advise(args, *_left_out_line(plan.left_out))
+    is_complete = (plan.notes or is_waiting) and (is_agreed or not plan.new_notes)
+    return 1 if not is_complete or any(report["errors"] for report in reports) else 0
+
+
+def _plan(args: Namespace) -> Plan:
+    """Compare what is around the folder with what was ingested before."""
     sources = _sources(args)
     found = surroundings(args.dir, os.path.expanduser("~"))
     places = _with_free_collections(args, found.places, sources)
-    new = _not_in(sources, places)
-    left_out = _not_in(sources, found.left_out)
-    awaited = _with_free_collections(args, _not_in(sources, found.awaited), sources)
-    is_for_people = sys.stdout.isatty() and not args.json
-    if is_for_people:
-        _show_found(args, settings, places, new, left_out)
-    notes = [place for place in places if place.kind != SESSIONS]
-    new_notes = [place for place in new if place.kind != SESSIONS]
-    is_agreed = _agrees(args, new_notes, has_to_wait=bool(awaited) and not notes)
-    chosen = new_notes if is_agreed else []
-    if is_agreed or not new_notes:
-        chosen = chosen + _chosen_sessions(args, new)
-    reports = _ingest(args, chosen) if chosen else []
-    skipped = [place for place in new if place not in chosen]
-    is_waiting = bool(awaited) and is_agreed
-    if is_waiting and (notes or not left_out):
-        _await(args, awaited)
+    awaited = _with_free_collections(args, found.awaited, sources)
+    new, left_out, awaited = (
+        [place for place in group if not place.is_ingested_by(sources)]
+        for group in (places, found.left_out, awaited)
+    )
+    return Plan(places, new, left_out, awaited, found.unknown_sessions)
+
+
+def _answer(
+    args: Namespace,
+    settings: Settings,
+    plan: Plan,
+    chosen: Sequence[Place],
+    reports: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    skipped = [place for place in plan.new if place not in chosen]
     answer = {
         "dir": os.path.abspath(args.dir),
         "db_path": display_name(absolute(settings["db_path"])),
         "found": [
             _as_json(place) | {"taken": place in chosen, "in_memory": place not in skipped}
-            for place in places
+            for place in plan.places
         ],
-        "left_out": [_as_json(place) for place in left_out],
-        "unknown_sessions": found.unknown_sessions,
+        "left_out": [_as_json(place) for place in plan.left_out],
+        "unknown_sessions": plan.unknown_sessions,
         "reports": reports,
     }
-    if len(skipped) < len(places):
+    if len(skipped) < len(plan.places):
         answer |= _next_commands(args, settings)
-    steps = _next_steps(answer, _has_agent(args.dir, places))
-    print_answer(args, answer, lambda stream: print(steps, end="", file=stream))
-    if is_waiting and not notes:
-        tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
-    else:
-        tell(*_remarks(args, places, new, skipped))
-    if args.sessions or any(place.kind == SESSIONS for place in chosen):
-        advise(args, *_unknown_sessions_line(found.unknown_sessions))
-    if not is_for_people:
-        advise(args, *_left_out_line(left_out))
-    is_complete = (notes or is_waiting) and not any(place in skipped for place in notes)
-    return 1 if not is_complete or any(report["errors"] for report in reports) else 0
-
-
-def _not_in(sources: Iterable[Source], places: Iterable[Place]) -> list[Place]:
-    """The places that no source covers."""
-    return [place for place in places if not place.is_ingested_by(sources)]
+    return answer
 
 
 def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
@@ -167,17 +199,17 @@ def _with_free_collections(
     return found
 
 
-def _agrees(args: Namespace, new_notes: Sequence[Place], *, has_to_wait: bool) -> bool:
-    """Whether the user agrees to ingest the new notes or, `has_to_wait`, those of the future."""
-    if not (new_notes or has_to_wait):
+def _agrees(args: Namespace, plan: Plan) -> bool:
+    """Whether the user agrees to ingest the new notes; without any notes, those of the future."""
+    if not plan.new_notes and (plan.notes or not plan.awaited):
         return True
-    question = f"Ingest {_file_count(new_notes)}?" if new_notes else AWAIT
+    question = f"Ingest {_file_count(plan.new_notes)}?" if plan.new_notes else AWAIT
     return args.yes or (can_ask(args) and confirm(question))
 
 
-def _chosen_sessions(args: Namespace, new: Iterable[Place]) -> list[Place]:
+def _chosen_sessions(args: Namespace, plan: Plan) -> list[Place]:
     """The new folders of transcripts: they are private, so the user agrees to them separately."""
-    sessions = [place for place in new if place.kind == SESSIONS]
+    sessions = [place for place in plan.new if place.kind == SESSIONS]
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
     if sessions and (args.sessions or (can_ask(args) and confirm(question, False))):
         return sessions
@@ -253,22 +285,16 @@ def _as_json(place: Place) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
-def _show_found(
-    args: Namespace,
-    settings: Settings,
-    places: Iterable[Place],
-    new: Sequence[Place],
-    left_out: Sequence[Place],
-) -> None:
+def _show(args: Namespace, settings: Settings, plan: Plan) -> None:
     lines = [f"Searched {_abbreviated(os.path.abspath(args.dir))}, and the home for sessions."]
-    for place in places:
-        state = "" if place in new else "; already ingested"
+    for place in plan.places:
+        state = "" if place in plan.new else "; already ingested"
         if place.collection and place.kind != SESSIONS:
             state = f"; as the collection {harmless(place.collection)}"
         kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
         lines.append(_line(place, f"{kind}, ", state))
-    if left_out:
-        lines += [f"Left out: {REASON}. {WAY_OUT}.", *map(_line, left_out)]
+    if plan.left_out:
+        lines += [f"Left out: {REASON}. {WAY_OUT}.", *map(_line, plan.left_out)]
     lines.append(f"The memory is {_abbreviated(display_name(settings['db_path']))}.")
     with output() as stream:
         print(*lines, sep="\n", file=stream)
@@ -320,16 +346,15 @@ def _next_steps(answer: dict[str, Any], is_for_agent: bool) -> str:
     )
 
 
-def _remarks(
-    args: Namespace, places: Sequence[Place], new: Sequence[Place], skipped: Sequence[Place]
-) -> Iterator[str]:
-    if all(place.kind == SESSIONS for place in places):
+def _remarks(args: Namespace, plan: Plan, chosen: Sequence[Place]) -> Iterator[str]:
+    if not plan.notes:
         yield (
             f"there is no markdown in {args.dir}; for other files, run for example "
             '`hybrid-memory ingest --path DIR --pattern "*.txt"`'
         )
-    elif not new:
+    elif not plan.new:
         yield "everything is already ingested; run `hybrid-memory update` to read changed files"
+    skipped = [place for place in plan.new if place not in chosen]
     if any(place.kind != SESSIONS for place in skipped):
         yield "nothing was changed; use --yes to ingest the notes without a question"
     elif skipped and not args.sessions:
