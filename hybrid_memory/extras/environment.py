@@ -68,25 +68,14 @@ def install_command(extra: str, requirement: str) -> list[str]:
     project_environment = os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv"
     if in_checkout() and os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
         return ["uv", "tool", "install", "--editable", f"{CHECKOUT}[all]"]
-    if in_checkout() and _is_at(os.path.join(CHECKOUT, project_environment)) and _made_by_uv():
+    if find_spec("pip"):  # uv makes environments without it
+        return [sys.executable, "-m", "pip", "install", requirement]
+    if os.path.realpath(sys.prefix) == os.path.realpath(
+        os.path.join(CHECKOUT, project_environment)
+    ):
         # Without --inexact, uv would remove the packages of other extras
         return ["uv", "sync", "--inexact", "--extra", extra, "--project", CHECKOUT]
-    if find_spec("pip"):
-        return [sys.executable, "-m", "pip", "install", requirement]
     return ["uv", "pip", "install", "--python", sys.prefix, requirement]
-
-
-def _is_at(folder: str) -> bool:
-    """Whether this environment is in a folder."""
-    return os.path.realpath(sys.prefix) == os.path.realpath(folder)
-
-
-def _made_by_uv() -> bool:
-    try:
-        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
-            return any(line.startswith("uv = ") for line in file)
-    except OSError:
-        return False
 
 
 def program(*, for_cron: bool = False) -> list[str]:
