@@ -25,7 +25,7 @@ from .agent_text import paragraph
 from .asking import can_ask, confirm
 from .connect import memory_options
 from .environment import has, program
-from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, Place, is_of_agent, surroundings
+from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, Place, surroundings
 
 NAMED = 8  # places listed in one line
 REASON = "beside agent notes, only vaults, agent files and folders memory and notes are ingested"
@@ -97,8 +97,7 @@ def run_init(args: Namespace) -> int:
     if is_waiting and (plan.notes or not plan.left_out):
         _await(args, plan.awaited)
     answer = _answer(args, settings, plan, chosen, reports)
-    steps = _next_steps(answer, _has_agent(args.dir, plan.places))
-    print_answer(args, answer, lambda stream: print(steps, end="", file=stream))
+    print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     if is_waiting and not plan.notes:
         tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
     else:
@@ -328,19 +327,14 @@ def _first(names: Sequence[str], noun: str) -> str:
     return ", ".join([*names[:NAMED], *([plural(more, f"more {noun}")] if more > 0 else [])])
 
 
-def _has_agent(folder: str, places: Iterable[Place]) -> bool:
-    """Whether an agent works in this folder: it has an agent's files, or sessions began in it."""
-    has_files = is_of_agent(os.listdir(real_path(folder)))
-    return has_files or any(place.workspace and place.files for place in places)
-
-
-def _next_steps(answer: dict[str, Any], is_for_agent: bool) -> str:
+def _next_steps(answer: dict[str, Any]) -> str:
     if "next" not in answer:
         return ""
-    parts = {"Next": "\n".join(answer["next"])}
-    if is_for_agent:
-        parts["For AGENTS.md"] = answer["agents_md"]
-    parts["For `crontab -e`"] = answer["crontab"]
+    parts = {
+        "Next": "\n".join(answer["next"]),
+        "For AGENTS.md": answer["agents_md"],
+        "For `crontab -e`": answer["crontab"],
+    }
     return "".join(
         f"\n{title}:\n\n{indent(printable(text), '  ')}\n" for title, text in parts.items()
     )

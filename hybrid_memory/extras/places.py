@@ -90,11 +90,11 @@ def surroundings(folder: str, home: str) -> Surroundings:
         left_out = _other_places(top, notes)
     sessions, unknown = _sessions(top, home)
     found = [place for place in [*notes, *_of_hosts(home, top), *sessions] if place.files]
-    awaited = list(_awaited(top, names, found)) if is_of_agent(names) else []
+    awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
     return Surroundings(found, left_out, unknown, awaited)
 
 
-def is_of_agent(names: Iterable[str]) -> bool:
+def _is_of_agent(names: Iterable[str]) -> bool:
     """Whether an agent works in a folder with these files and folders."""
     of_hosts = (name for host in hosts().values() for name in host.in_workspaces)
     known = {name.lower() for name in (*OF_AGENTS, *of_hosts)}
