@@ -2,7 +2,7 @@
 
     uv run docs/make_plugins.py
 
-Due when a description here, the table of hosts, or the version changes. A test compares. The text
+Due when a description here, hosts.toml, or the version changes. A test compares. The text
 for agents is written by `make_agent_texts.py`, and the modules index.js and hybrid-memory.js by hand.
 """
 
@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_memory import __version__
-from hybrid_memory.extras.connect import hook_entry
-from hybrid_memory.extras.hosts import CLAUDE, CODEX, CURSOR, GEMINI, START, Host
+from hybrid_memory.extras.hosts import START, filled, hosts
 
 ROOT = Path(__file__).parent.parent
 NAME = "hybrid-memory"
@@ -34,20 +33,20 @@ MISSING = (
 Json = dict[str, Any]
 
 
-def hooks(host: Host) -> Json:
+def hooks(name: str) -> Json:
     """The hooks of a plugin. At the start of a session, they report a missing command."""
-    recall = f"{NAME} recall --host {host.name}"
+    host = hosts()[name]
+    recall = f"{NAME} recall --host {name}"
     silent = f"{recall} 2>/dev/null || true"
     found = (
         f"if command -v {NAME} >/dev/null 2>&1; then {recall} || true; else echo '{MISSING}'; fi"
     )
+    [file] = [file for file in host.files if "hooks" in file.values]
     entries = {}
-    for event, kind in host.events.items():
-        is_text = host in (CLAUDE, CODEX)  # the others expect JSON
-        command = found if kind == START and is_text else silent
-        entries[event] = [hook_entry(host, event, command)]
-    version = {"version": 1} if host is CURSOR else {}
-    return {**version, "hooks": entries}
+    for event, entry in file.values["hooks"].items():
+        is_told = host.events[event] == START and not host.replies  # the others expect JSON
+        entries[event] = filled(entry, {"{hook}": found if is_told else silent})
+    return {**file.defaults, "hooks": entries}
 
 
 def servers(**fields: str) -> Json:
@@ -71,19 +70,19 @@ def manifests() -> dict[str, Json]:
     return {
         "plugins/claude-code/.claude-plugin/plugin.json": common,
         "plugins/claude-code/.mcp.json": servers(type="stdio"),
-        "plugins/claude-code/hooks/hooks.json": hooks(CLAUDE),
+        "plugins/claude-code/hooks/hooks.json": hooks("claude"),
         "plugins/codex/.codex-plugin/plugin.json": {
             **common,
             **places,
             "interface": codex_interface,
         },
         "plugins/codex/.mcp.json": servers(),
-        "plugins/codex/hooks/hooks.json": hooks(CODEX),
+        "plugins/codex/hooks/hooks.json": hooks("codex"),
         "plugins/cursor/.cursor-plugin/plugin.json": {**common, "displayName": TITLE},
         "plugins/cursor/mcp.json": servers(),
-        "plugins/cursor/hooks/hooks.json": hooks(CURSOR),
+        "plugins/cursor/hooks/hooks.json": hooks("cursor"),
         "plugins/gemini/gemini-extension.json": {**ABOUT, **servers()},
-        "plugins/gemini/hooks/hooks.json": hooks(GEMINI),
+        "plugins/gemini/hooks/hooks.json": hooks("gemini"),
         "plugins/agent-plugin/plugin.json": {"$schema": f"{SCHEMA}/plugin.schema.json", **common},
         "plugins/agent-plugin/mcp.json": {
             "$schema": f"{SCHEMA}/mcp.schema.json",

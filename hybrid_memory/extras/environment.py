@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from ..addresses import connection_words, is_connection_string, is_server, public_name
 from ..documents.formats import format_of
 from ..errors import ConfigError, HybridMemoryError, SourceError, UsageError
-from ..paths import CHECKOUT
+from ..paths import CHECKOUT, in_checkout
 from ..text.characters import plural
 
 EXTRAS = {  # the requirements of each, as in pyproject.toml
@@ -62,17 +62,19 @@ def needing(extra: str, user: str | None = None) -> Iterator[None]:
 def install_command(extra: str, requirements: Sequence[str]) -> list[str]:
     """Return the command that installs the packages of an extra into this environment.
 
-    For a tool that uv installed and for the environment of a checkout, the command records the
-    extra with uv; otherwise uv would remove the package at its next change.
+    Where uv keeps a list of what it installed, as a tool or for a checkout, the command extends the
+    list; otherwise uv would remove the package at its next change.
     """
-    if tool := _tool_install():
-        return tool + [word for requirement in requirements for word in ("--with", requirement)]
-    if os.path.realpath(sys.prefix) == os.path.realpath(_project_environment()) and _made_by_uv():
+    project_environment = os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv"
+    if in_checkout() and os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
+        return ["uv", "tool", "install", "--editable", f"{CHECKOUT}[all]"]
+    if find_spec("pip"):  # uv makes environments without it
+        return [sys.executable, "-m", "pip", "install", *requirements]
+    if os.path.realpath(sys.prefix) == os.path.realpath(
+        os.path.join(CHECKOUT, project_environment)
+    ):
         # Without --inexact, uv would remove the packages of other extras
         return ["uv", "sync", "--inexact", "--extra", extra, "--project", CHECKOUT]
-
-    if find_spec("pip"):
-        return [sys.executable, "-m", "pip", "install", *requirements]
     return ["uv", "pip", "install", "--python", sys.prefix, *requirements]
 
 
@@ -107,68 +109,19 @@ def without_password(database: str) -> str:
     parameters = [
         parameter
         for parameter in query.split("&")
-        if unquote(parameter.partition("=")[0]) not in PASSWORDS
+        if parameter and unquote(parameter.partition("=")[0]) not in PASSWORDS
     ]
-    name = public_name(place)
-    if any(parameters):
-        return f"{name}?{'&'.join(parameters)}"
-    return name
+    return "?".join([public_name(place), *(["&".join(parameters)] if parameters else [])])
 
 
-def _tool_install() -> list[str] | None:
-    """Return the `uv tool install` command that created this environment.
-
-    None if the environment was created otherwise, or if uv's receipt names no local files of this
-    project.
-    """
-    import tomllib
-
-    try:
-        with open(os.path.join(sys.prefix, "uv-receipt.toml"), "rb") as file:
-            ours, *others = tomllib.load(file)["tool"]["requirements"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    place = ours.get("editable") or ours.get("directory") or ours.get("path")
-    others = [_requirement(other) for other in others]
-    if not place or None in others:
-        return None
-    extras = f"[{','.join(ours['extras'])}]" if ours.get("extras") else ""
-    command = ["uv", "tool", "install"]
-    if "editable" in ours:
-        command.append("--editable")
-    command.append(place + extras)
-    return command + [argument for other in others for argument in ("--with", other)]
-
-
-def _requirement(requirement: dict[str, Any]) -> str | None:
-    """Return a requirement of a receipt as a command-line argument; None if it does not come from a
-    package index.
-    """
-    if requirement.keys() - {"name", "extras", "specifier"}:
-        return None
-    extras = f"[{','.join(requirement['extras'])}]" if "extras" in requirement else ""
-    return f"{requirement['name']}{extras}{requirement.get('specifier', '')}"
-
-
-def _project_environment() -> str:
-    """The folder in which `uv run` and `uv sync` keep the environment of the checkout."""
-    return os.path.join(CHECKOUT, os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")
-
-
-def _made_by_uv() -> bool:
-    try:
-        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
-            return any(line.startswith("uv = ") for line in file) and os.path.exists(
-                os.path.join(CHECKOUT, "pyproject.toml")
-            )
-    except OSError:
-        return False
-
-
-# Editors by their arguments for a line number. Other editors get only the file.
-PLUS_LINE = ("vi", "vim", "nvim", "gvim", "nano", "emacs", "emacsclient", "micro", "kak")
-COLON_LINE = ("subl", "hx", "helix", "zed")
-GOTO = ("code", "code-insiders", "codium", "cursor")
+PLUS = ("+{line}", "{path}")
+COLON = ("{path}:{line}",)
+GOTO = ("--goto", "{path}:{line}")
+EDITORS = {  # how each is given a line. Other editors get only the file
+    **dict.fromkeys("vi vim nvim gvim nano emacs emacsclient micro kak".split(), PLUS),
+    **dict.fromkeys(("subl", "hx", "helix", "zed"), COLON),
+    **dict.fromkeys(("code", "code-insiders", "codium", "cursor"), GOTO),
+}
 
 
 def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
@@ -216,8 +169,5 @@ def command(editor: str, path: str, line: int) -> list[str]:
     if not words:
         raise HybridMemoryError(f"VISUAL or EDITOR is not a command: {editor!r}")
     name = os.path.basename(words[0]).removesuffix(".exe")
-    if name in PLUS_LINE:
-        return [*words, f"+{line}", path]
-    if name in GOTO:
-        return [*words, "--goto", f"{path}:{line}"]
-    return [*words, f"{path}:{line}" if name in COLON_LINE else path]
+    arguments = EDITORS.get(name, ("{path}",))
+    return [*words, *(argument.format(line=line, path=path) for argument in arguments)]

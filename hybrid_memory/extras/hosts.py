@@ -1,19 +1,18 @@
-"""The agents that this program works with, in one table: where each keeps notes, transcripts and
-settings, and which of its events call `recall`.
-
-The forms were read in November 2026: in the programs of Claude Code 2.1, Codex 0.169, Gemini CLI
-0.61 and opencode 1.18, in the documentation of Cursor, and in the plugin references of OpenClaw.
+"""The agents that this program works with, read from hosts.toml, and what each keeps on this machine
+for a workspace.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-MAIN = "main"  # the default agent of OpenClaw
-PROJECT = "{project}"  # in a path: a host's name of a workspace
+TABLE = os.path.join(os.path.dirname(__file__), "hosts.toml")
+PROJECT = "{project}"  # in a path: a host's name for a workspace
+ROOT_FILE = ".project_root"  # has the path of a workspace, in a host's folder for it
 
 # What a hook asks of `recall`
 PROMPT = "prompt"  # passages for a prompt
@@ -21,233 +20,84 @@ START = "start"  # a line about new notes
 END = "end"  # nothing; the transcript is ingested
 
 
-class HomePath(NamedTuple):
-    """A path below the home. `variables` maps environment variables that move it to a path below
-    their value.
+class Kept(NamedTuple):
+    """Notes or transcripts that a host keeps. `paths` are alternatives."""
+
+    paths: Sequence[str]
+    collection: str
+    has_all_workspaces: bool = False
+
+
+class File(NamedTuple):
+    """A file of a host's settings, and what `connect` writes into it. "" as `project`: workspaces
+    have no such file.
     """
 
-    path: str
-    variables: Mapping[str, str] = {}
-
-    def of(self, home: str, environ: Mapping[str, str]) -> str:
-        """The absolute path, for a user's home and environment."""
-        for variable, below in self.variables.items():
-            if environ.get(variable):
-                return os.path.join(os.path.expanduser(environ[variable]), below)
-        return os.path.join(home, self.path)
-
-
-class Files(NamedTuple):
-    """The files of a host's settings, for the user and for one workspace: those below `folder` of
-    the host, and those below the folder `project` of the workspace. "" without such a file.
-
-    `servers` has the MCP servers, under the keys `servers_key`.
-    """
-
-    project: str
-    hooks: str
-    servers: HomePath
-    servers_of_project: str  # relative to the workspace
-    servers_key: str
-    skills: str = "skills"
+    user: Sequence[str]
+    project: str = ""
+    values: Mapping[str, Any] = {}
+    defaults: Mapping[str, Any] = {}
+    copy: str = ""
 
 
 class Host(NamedTuple):
-    """An agent.
-
-    `memories` and `sessions` are the folders and files of its notes, and the folders of its
-    transcripts. They are relative to `folder` or, for transcripts, to `sessions_below`; {project}
-    is each name that `projects` returns for a workspace, and * any name. Without {project} or *,
-    transcripts of all workspaces are together, and each records the folder in which its session
-    began. `memory_key` is a setting in `settings` with another folder for its notes.
-    """
+    """An agent. hosts.toml describes the fields."""
 
     name: str
     title: str
-    folder: HomePath
-    events: Mapping[str, str] = {}  # event of a hook -> PROMPT, START or END
-    memories: tuple[str, ...] = ()
-    sessions: str = ""
-    sessions_below: HomePath | None = None
-    projects: Callable[[str, str], list[str]] = lambda folder, workspace: []
-    memory_key: tuple[str, str] | None = None  # file of settings, key
-    files: Files | None = None  # None: `connect` cannot write its settings
-    trust: str = ""  # what the user must do before the host runs the hooks
+    folder: Sequence[str]
+    in_workspaces: Sequence[str] = ()
+    notes: Sequence[Kept] = ()
+    notes_setting: Mapping[str, str] = {}
+    transcripts: Sequence[Kept] = ()
+    project_names: str = ""
+    events: Mapping[str, str] = {}
+    replies: Mapping[str, Mapping[str, Any]] = {}
+    trust: str = ""
+    files: Sequence[File] = ()  # empty: `connect` cannot write its settings
+
+    def path(self, paths: Sequence[str], home: str, environ: Mapping[str, str] = os.environ) -> str:
+        """The absolute path of a file of the host, for a user's home and environment; without
+        `paths`, of its folder.
+        """
+        folder = _first(self.folder, home, environ)
+        return os.path.join(folder, _first(paths, home, environ)) if paths else folder
+
+    @property
+    def has_workspace_settings(self) -> bool:
+        return any(file.project for file in self.files)
 
 
-def slug(path: str) -> str:
-    """A path as the name of a folder: every character but ASCII letters and digits becomes "-"."""
-    return re.sub("[^A-Za-z0-9]", "-", path)
+@cache
+def hosts() -> dict[str, Host]:
+    """All hosts by name."""
+    import tomllib
+
+    with open(TABLE, "rb") as file:
+        tables = tomllib.load(file)
+    rows = {"notes": Kept, "transcripts": Kept, "files": File}
+    for table in tables.values():
+        for key in rows.keys() & table.keys():
+            table[key] = [rows[key](**row) for row in table[key]]
+    return {name: Host(name, **table) for name, table in tables.items()}
 
 
-def _repository(workspace: str) -> str:
-    """The folder around a workspace that has a git repository; else the workspace."""
-    folder = workspace
-    while not os.path.exists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return workspace
-        folder = above
-    return folder
+def filled(template: Any, values: Mapping[str, str | Sequence[str]]) -> Any:
+    """Replace the texts of a template that are keys of `values`. A list of texts replaces its key in
+    a list.
 
-
-def _claude_projects(folder: str, workspace: str) -> list[str]:
-    return [slug(_repository(workspace))]
-
-
-def _cursor_projects(folder: str, workspace: str) -> list[str]:
-    return [slug(workspace).strip("-")]
-
-
-def _gemini_projects(folder: str, workspace: str) -> list[str]:
-    """The folders in `tmp` whose file .project_root names the workspace."""
-    found = []
-    top = os.path.join(folder, "tmp")
-    with suppress(OSError):
-        for name in sorted(os.listdir(top)):
-            with suppress(OSError, ValueError):
-                with open(os.path.join(top, name, ".project_root"), encoding="utf-8") as file:
-                    root = file.read(4096).strip()
-                if root and os.path.realpath(root) == workspace:
-                    found.append(name)
-    return found
-
-
-CLAUDE = Host(
-    name="claude",
-    title="Claude Code",
-    folder=HomePath(".claude", {"CLAUDE_CONFIG_DIR": ""}),
-    events={
-        "SessionStart": START,
-        "UserPromptSubmit": PROMPT,
-        "PreCompact": END,
-        "Stop": END,
-        "SessionEnd": END,
-    },
-    memories=("projects/{project}/memory", "agent-memory"),
-    sessions="projects",
-    projects=_claude_projects,
-    memory_key=("settings.json", "autoMemoryDirectory"),
-    files=Files(
-        project=".claude",
-        hooks="settings.json",
-        servers=HomePath(".claude.json", {"CLAUDE_CONFIG_DIR": ".claude.json"}),
-        servers_of_project=".mcp.json",
-        servers_key="mcpServers",
-    ),
-)
-CODEX = Host(
-    name="codex",
-    title="Codex",
-    folder=HomePath(".codex", {"CODEX_HOME": ""}),
-    events={"SessionStart": START, "UserPromptSubmit": PROMPT, "PreCompact": END, "Stop": END},
-    memories=("memories",),
-    sessions="sessions",
-    files=Files(
-        project=".codex",
-        hooks="hooks.json",
-        servers=HomePath(".codex/config.toml", {"CODEX_HOME": "config.toml"}),
-        servers_of_project=".codex/config.toml",
-        servers_key="mcp_servers",
-    ),
-    trust=(
-        "Codex runs the hooks only after you trust them (/hooks), asks again if their text changes, "
-        "and skips them in `codex exec`"
-    ),
-)
-OPENCLAW = Host(
-    name="openclaw",
-    title="OpenClaw",
-    folder=HomePath(".openclaw", {"OPENCLAW_STATE_DIR": "", "OPENCLAW_HOME": ".openclaw"}),
-    events={"before_prompt_build": PROMPT},
-    sessions="agents/*/sessions",
-    files=Files(
-        project="",
-        hooks="",
-        servers=HomePath(
-            ".openclaw/openclaw.json",
-            {
-                "OPENCLAW_CONFIG_PATH": "",
-                "OPENCLAW_STATE_DIR": "openclaw.json",
-                "OPENCLAW_HOME": ".openclaw/openclaw.json",
-            },
-        ),
-        servers_of_project="",
-        servers_key="plugins",
-        skills="",
-    ),
-    trust="restart the gateway: `openclaw gateway restart`",
-)
-CURSOR = Host(
-    name="cursor",
-    title="Cursor",
-    folder=HomePath(".cursor"),
-    events={
-        "sessionStart": START,
-        "beforeSubmitPrompt": PROMPT,
-        "preCompact": END,
-        "stop": END,
-        "sessionEnd": END,
-    },
-    sessions="projects/{project}/agent-transcripts",
-    projects=_cursor_projects,
-    files=Files(
-        project=".cursor",
-        hooks="hooks.json",
-        servers=HomePath(".cursor/mcp.json"),
-        servers_of_project=".cursor/mcp.json",
-        servers_key="mcpServers",
-    ),
-)
-GEMINI = Host(
-    name="gemini",
-    title="Gemini CLI",
-    folder=HomePath(".gemini", {"GEMINI_CLI_HOME": ".gemini"}),
-    events={
-        "SessionStart": START,
-        "BeforeAgent": PROMPT,
-        "PreCompress": END,
-        "AfterAgent": END,
-        "SessionEnd": END,
-    },
-    memories=("tmp/{project}/memory", "GEMINI.md"),
-    sessions="tmp/{project}/chats",
-    projects=_gemini_projects,
-    files=Files(
-        project=".gemini",
-        hooks="settings.json",
-        servers=HomePath(".gemini/settings.json", {"GEMINI_CLI_HOME": ".gemini/settings.json"}),
-        servers_of_project=".gemini/settings.json",
-        servers_key="mcpServers",
-    ),
-    trust="Gemini CLI shows new hooks once, and runs those of a project only in a trusted folder",
-)
-OPENCODE = Host(
-    name="opencode",
-    title="opencode",
-    folder=HomePath(".config/opencode", {"XDG_CONFIG_HOME": "opencode"}),
-    events={"chat.message": PROMPT, "session.idle": END, "experimental.session.compacting": END},
-    sessions="opencode",  # written by our plugin; opencode itself has a database
-    sessions_below=HomePath(
-        ".local/state/hybrid-memory/transcripts", {"XDG_STATE_HOME": "hybrid-memory/transcripts"}
-    ),
-    files=Files(
-        project=".opencode",
-        hooks="plugins/hybrid-memory.js",
-        servers=HomePath(
-            ".config/opencode/opencode.json", {"XDG_CONFIG_HOME": "opencode/opencode.json"}
-        ),
-        servers_of_project="opencode.json",
-        servers_key="mcp",
-    ),
-)
-PI = Host(
-    name="pi",
-    title="pi",
-    folder=HomePath(".pi/agent", {"PI_CODING_AGENT_DIR": ""}),
-    sessions="sessions",
-)
-HOSTS = {host.name: host for host in (CLAUDE, CODEX, OPENCLAW, CURSOR, GEMINI, OPENCODE, PI)}
+    ["{words}", 3], {"{words}": ["a", "b"]} -> ["a", "b", 3]
+    """
+    if isinstance(template, Mapping):
+        return {key: filled(value, values) for key, value in template.items()}
+    if isinstance(template, list):
+        parts = [(part, filled(part, values)) for part in template]
+        return [
+            word
+            for part, new in parts
+            for word in (new if isinstance(new, list) and isinstance(part, str) else [new])
+        ]
+    return values.get(template, template) if isinstance(template, str) else template
 
 
 class SessionFolder(NamedTuple):
@@ -258,13 +108,6 @@ class SessionFolder(NamedTuple):
     has_all_workspaces: bool
 
 
-class MemoryPlace(NamedTuple):
-    """A folder or file with notes that a host's agents wrote, and the collection for them."""
-
-    path: str
-    collection: str
-
-
 def session_folders(
     home: str, environ: Mapping[str, str] = os.environ, workspace: str | None = None
 ) -> Iterator[SessionFolder]:
@@ -272,72 +115,117 @@ def session_folders(
     workspaces together, those of a host's agents, and those of this workspace. Without a
     `workspace`, those of every workspace.
     """
-    for host in HOSTS.values():
-        folder = host.folder.of(home, environ)
-        top = host.sessions_below.of(home, environ) if host.sessions_below else folder
-        has_all = "*" not in host.sessions and PROJECT not in host.sessions
-        for path in _existing(top, _of_projects(host, host.sessions, folder, workspace)):
-            if not os.path.isdir(path):
-                continue
-            collection = f"sessions-{host.name}"
-            if host is OPENCLAW:
-                agent = os.path.basename(os.path.dirname(path))
-                collection = "sessions" if agent == MAIN else f"sessions-{agent}"
-            yield SessionFolder(path, collection, has_all)
+    for host in hosts().values():
+        found: dict[str, SessionFolder] = {}
+        for kept in host.transcripts:
+            pattern = host.path(kept.paths, home, environ)
+            for path, name in _existing(host, pattern, workspace):
+                if os.path.isdir(path):
+                    collection = kept.collection.replace("*", name)
+                    found.setdefault(path, SessionFolder(path, collection, kept.has_all_workspaces))
+        yield from found.values()
 
 
 def memory_places(
     home: str, workspace: str, environ: Mapping[str, str] = os.environ
-) -> Iterator[MemoryPlace]:
+) -> Iterator[tuple[str, str]]:
     """Yield the existing folders and files in which hosts keep notes for this workspace, or for all
-    workspaces of the user.
+    workspaces of the user, each with the collection for them.
     """
-    for host in HOSTS.values():
-        folder = host.folder.of(home, environ)
-        patterns = list(host.memories)
-        moved = _moved_memory(host, folder)
+    for host in hosts().values():
+        patterns = [host.path(kept.paths, home, environ) for kept in host.notes]
+        moved = _moved_notes(host, home, environ)
         if moved:
-            patterns[0] = moved  # an absolute path replaces the host's folder
-        for number, pattern in enumerate(patterns):
-            collection = f"memory-{host.name}"
-            if number:
-                collection += f"-{number + 1}"
-            for path in _existing(folder, _of_projects(host, pattern, folder, workspace)):
-                yield MemoryPlace(path, collection)
+            patterns[0] = moved
+        for kept, pattern in zip(host.notes, patterns, strict=True):
+            for path, _ in _existing(host, pattern, workspace):
+                yield path, kept.collection
 
 
-def _of_projects(host: Host, pattern: str, folder: str, workspace: str | None) -> list[str]:
-    """The pattern for each of the host's names of a workspace, or for any workspace."""
-    if PROJECT not in pattern:
-        return [pattern]
-    names = ["*"] if workspace is None else host.projects(folder, workspace)
-    return [pattern.replace(PROJECT, name) for name in names]
+def _first(paths: Sequence[str], home: str, environ: Mapping[str, str]) -> str:
+    """The first path whose variable, if it begins with one, is set."""
+    for path in paths:
+        first, _, rest = path.partition("/")
+        if first == "~":
+            first = home
+        elif first.startswith("$"):
+            first = os.path.expanduser(environ.get(first[1:], ""))
+        if first:
+            return os.path.join(first, rest) if rest else first
+    raise LookupError(f"none of the variables of {paths} is set")
 
 
-def _existing(top: str, patterns: Iterable[str]) -> Iterator[str]:
-    """Yield the existing paths below `top` that match a pattern with at most one * for a name."""
-    for pattern in filter(None, patterns):
-        above, star, below = pattern.partition("*")
-        names = [""]
-        if star:
-            names = []
-            with suppress(OSError):
-                names = sorted(os.listdir(os.path.join(top, above)))
-        for name in names:
-            path = os.path.join(top, above + name + below)
-            if os.path.exists(path):
-                yield path
+def _existing(host: Host, pattern: str, workspace: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the existing paths that match a pattern with at most one * or {project}, and the name
+    in its place.
+    """
+    above, wildcard, below = pattern.partition(PROJECT if PROJECT in pattern else "*")
+    names = [""]
+    if wildcard == PROJECT and workspace is not None:
+        names = PROJECT_NAMES[host.project_names](above, workspace)
+    elif wildcard:
+        names = _names(above)
+    for name in names:
+        path = above + name + below
+        if os.path.exists(path):
+            yield path, name
 
 
-def _moved_memory(host: Host, folder: str) -> str | None:
+def _names(folder: str) -> list[str]:
+    with suppress(OSError):
+        return sorted(os.listdir(folder))
+    return []
+
+
+def _moved_notes(host: Host, home: str, environ: Mapping[str, str]) -> str | None:
     """The folder that a host's setting names for its notes; None without one."""
-    if host.memory_key is None:
+    if not host.notes_setting:
         return None
-    file, key = host.memory_key
     with suppress(OSError, ValueError, RecursionError):
-        with open(os.path.join(folder, file), encoding="utf-8") as stream:
+        file = host.path([host.notes_setting["file"]], home, environ)
+        with open(file, encoding="utf-8") as stream:
             settings = json.load(stream)
-        path = settings.get(key) if isinstance(settings, dict) else None
+        path = settings.get(host.notes_setting["key"]) if isinstance(settings, dict) else None
         if isinstance(path, str) and os.path.isabs(path := os.path.expanduser(path)):
             return path
     return None
+
+
+def slug(path: str) -> str:
+    """A path as the name of a folder: every character but ASCII letters and digits becomes "-"."""
+    return re.sub("[^A-Za-z0-9]", "-", path)
+
+
+def _of_path(folder: str, workspace: str) -> list[str]:
+    return [slug(workspace).strip("-")]
+
+
+def _of_repository(folder: str, workspace: str) -> list[str]:
+    """The path of the git repository around a workspace, or of the workspace without one."""
+    place = workspace
+    while not os.path.exists(os.path.join(place, ".git")):
+        above = os.path.dirname(place)
+        if above == place:
+            return [slug(workspace)]
+        place = above
+    return [slug(place)]
+
+
+def _with_root_file(folder: str, workspace: str) -> list[str]:
+    """The names below `folder` whose file ROOT_FILE has the path of the workspace."""
+    found = []
+    for name in _names(folder):
+        with suppress(OSError, ValueError):
+            with open(os.path.join(folder, name, ROOT_FILE), encoding="utf-8") as file:
+                root = file.read(4096).strip()
+            if root and os.path.realpath(root) == workspace:
+                found.append(name)
+    return found
+
+
+# How hosts name the folder of a workspace: from the folder around it and the workspace to names
+PROJECT_NAMES: dict[str, Callable[[str, str], list[str]]] = {
+    "path": _of_path,
+    "repository": _of_repository,
+    "root file": _with_root_file,
+}

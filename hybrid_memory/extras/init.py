@@ -1,8 +1,4 @@
-"""The command `init`: find notes, ask which to ingest, ingest them, and print the next steps.
-
-It finds an agent's notes, vaults, folders of notes, and the session transcripts of agents. Other
-places with markdown are reported as left out, with the reason.
-"""
+"""The command `init`: find notes, ask which to ingest, ingest them, and print the next steps."""
 
 import os
 import sys
@@ -11,14 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from shlex import join
 from textwrap import indent
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..addresses import absolute, display_name
-from ..documents.files import UNKNOWN_WORKSPACE, Walk
-from ..documents.sources import default_collection
-from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
-from ..errors import MissingStoreError, SourceError
-from ..paths import CONFIG, is_in
+from ..config import Settings
+from ..errors import MissingStoreError
 from ..storage.source import Source, real_path
 from ..surface import opening
 from ..surface.arguments import Parser, examples
@@ -29,184 +22,20 @@ from ..sync.ingest import Ingest, remember
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
-from .environment import has, program, without_password
-from .hosts import HOSTS, SessionFolder, memory_places, session_folders
+from .asking import can_ask, confirm
+from .connect import memory_options
+from .environment import has, program
+from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, Place, surroundings
 
-if TYPE_CHECKING:
-    from ..config import Settings
-
-# In a folder with one of these, an agent works
-OF_AGENTS = (
-    *map(str.lower, FILES),
-    *("claude.md", "gemini.md", "memory", ".agents", ".openclaw"),
-    *(host.files.project for host in HOSTS.values() if host.files and host.files.project),
-)
-VAULT = ".obsidian"  # a folder that contains this one is a vault
-SESSIONS = "sessions"  # `Place.kind` of a folder of transcripts
-OF_HOST = "memory"  # `Place.kind` of notes that an agent keeps outside the workspace
-NOTES = ("*.md",)
-TRANSCRIPTS = ("*.jsonl",)
 NAMED = 8  # places listed in one line
 REASON = "beside agent notes, only vaults, agent files and folders memory and notes are ingested"
 WAY_OUT = "`hybrid-memory ingest --path PATH` adds any other"
-
-
-class Place(NamedTuple):
-    """A folder or file that can be ingested; `kind` is vault, folder, file, memory or sessions.
-    `size` is in bytes. With a `workspace`, only sessions that began in it are counted and ingested.
-    """
-
-    path: str
-    kind: str
-    patterns: tuple[str, ...]
-    files: int
-    size: int
-    collection: str | None = None  # None: what `ingest` would choose
-    workspace: str | None = None
-
-    def is_ingested_by(self, sources: list[Source]) -> bool:
-        """Whether a source covers this place: the place itself or a folder that contains it."""
-        return any(map(self._is_covered_by, sources))
-
-    def _is_covered_by(self, source: Source) -> bool:
-        if source.workspace and not (self.workspace and is_in(self.workspace, source.workspace)):
-            return False
-        if source.path == self.path:
-            return True
-        return is_in(self.path, source.path) and set(self.patterns) <= set(source.patterns)
-
-
-class Surroundings(NamedTuple):
-    """What was found around a folder: places to ingest, places with markdown that are left out, the
-    names of transcripts that do not record where their session began, and the usual places of an
-    agent's notes that do not exist or are empty.
-    """
-
-    places: list[Place]
-    left_out: list[Place]
-    unknown_sessions: list[str]
-    awaited: list[Place]
-
-
-def workspace(folder: str, home: str) -> Surroundings:
-    """Find the places to ingest in a folder: first notes, then the notes that agents of the user
-    with this home keep elsewhere for this workspace, then their transcripts. If an agent keeps the
-    sessions of all workspaces together, only those of this workspace count.
-
-    A vault is one place. In an agent's workspace, only files and folders with the usual names of
-    notes count. In a folder that contains vaults, each part with markdown is a place. Any other
-    folder is one place. Raises SourceError if the folder cannot be listed.
-    """
-    top = real_path(folder)
-    try:
-        names = sorted(os.listdir(top))
-    except OSError as error:
-        raise SourceError(f"cannot look into {folder}: {error.strerror}") from error
-    left_out: list[Place] = []
-    if VAULT in names:
-        notes = [_folder(top, "vault")]
-    else:
-        notes = list(_notes_by_name(top, names))
-        others = _other_places(top, notes)
-        if any(place.kind != "vault" for place in notes):
-            left_out = others
-        elif notes:
-            notes = sorted(notes + others)
-        else:
-            notes = [_folder(top, "folder")]
-    sessions, unknown = _sessions(top, session_folders(home, workspace=top))
-    places = [place for place in notes + list(_of_hosts(home, top)) + sessions if place.files]
-    awaited = list(_awaited(top, names, places)) if _is_of_agent(names) else []
-    return Surroundings(places, left_out, unknown, awaited)
-
-
-def _is_of_agent(names: Iterable[str]) -> bool:
-    """Whether an agent works in a folder with these files and folders."""
-    return any(name.lower() in OF_AGENTS for name in names)
-
-
-def _awaited(top: str, names: Sequence[str], places: Sequence[Place]) -> Iterator[Place]:
-    """Yield the usual places of notes in a workspace that have no notes yet."""
-    present = {name.lower(): name for name in names}
-    for name in (*FILES, *FOLDERS):
-        path = os.path.join(top, present.get(name.lower(), name))
-        if not any(is_in(path, place.path) for place in places):
-            kind = "folder" if name in FOLDERS else "file"
-            yield Place(path, kind, NOTES if kind == "folder" else (), 0, 0)
-
-
-def _notes_by_name(top: str, names: list[str]) -> Iterator[Place]:
-    """Yield vaults, and files and folders with the usual names of an agent's notes."""
-    for name in names:
-        path = os.path.join(top, name)
-        if os.path.isdir(os.path.join(path, VAULT)):
-            yield _folder(path, "vault")
-        elif name.lower() in FOLDERS and os.path.isdir(path):
-            yield _folder(path, "folder")
-        elif is_workspace_name(name) and os.path.isfile(path):
-            yield _file(path)
-
-
-def _other_places(top: str, notes: Sequence[Place]) -> list[Place]:
-    """Return all other entries of `top` that are or contain markdown."""
-    named = {place.path for place in notes}
-    sizes: dict[str, list[int]] = {}
-    for file in Walk(top, NOTES):
-        name = file.relative.partition(os.sep)[0]
-        path = os.path.join(top, name)
-        if path not in named:
-            sizes.setdefault(path, []).append(file.size)
-    others = []
-    for path, file_sizes in sizes.items():
-        if os.path.isdir(path):
-            others.append(Place(path, "folder", NOTES, len(file_sizes), sum(file_sizes)))
-        else:
-            others.append(_file(path))
-    return others
-
-
-def _file(path: str) -> Place:
-    return Place(os.path.realpath(path), "file", (), 1, os.path.getsize(path))
-
-
-def _of_hosts(home: str, top: str) -> Iterator[Place]:
-    """Yield the notes that agents keep for this workspace outside it."""
-    for memory in memory_places(home, top):
-        if os.path.isdir(memory.path):
-            place = _folder(memory.path, OF_HOST)
-        else:
-            place = _file(memory.path)._replace(kind=OF_HOST)
-        if not is_in(place.path, top):
-            yield place._replace(collection=memory.collection)
-
-
-def _sessions(top: str, folders: Iterable[SessionFolder]) -> tuple[list[Place], list[str]]:
-    """Return the places of transcripts, and the names of transcripts that do not record where their
-    session began.
-    """
-    places: list[Place] = []
-    unknown: list[str] = []
-    for folder in folders:
-        path = os.path.realpath(folder.path)
-        workspace = top if folder.has_all_workspaces else None
-        walk = Walk(path, TRANSCRIPTS, workspace=workspace)
-        sizes = [file.size for file in walk]
-        place = Place(path, SESSIONS, TRANSCRIPTS, len(sizes), sum(sizes), folder.collection)
-        places.append(place._replace(workspace=workspace))
-        unknown += [name for name, rule in walk.left_out.items() if rule == UNKNOWN_WORKSPACE]
-    return places, unknown
-
-
-def _folder(path: str, kind: str) -> Place:
-    path = os.path.realpath(path)
-    sizes = [file.size for file in Walk(path, NOTES)]
-    return Place(path, kind, NOTES, len(sizes), sum(sizes))
-
+AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
 
 KINDS = {
-    "vault": "Obsidian vault",
-    "folder": "notes",
-    "file": "note",
+    VAULT: "Obsidian vault",
+    FOLDER: "notes",
+    FILE: "note",
     OF_HOST: "notes of an agent",
     SESSIONS: "session transcripts, private",
 }
@@ -232,83 +61,107 @@ def init_options(parser: Parser) -> None:
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
+class Plan(NamedTuple):
+    """What was found: `places` to ingest, those of them that are `new`, places with markdown that
+    are left out, places that `awaited` notes will have, and transcripts of unknown workspaces.
+    """
+
+    places: list[Place]
+    new: list[Place]
+    left_out: list[Place]
+    awaited: list[Place]
+    unknown_sessions: list[str]
+
+    @property
+    def notes(self) -> list[Place]:
+        return [place for place in self.places if place.kind != SESSIONS]
+
+    @property
+    def new_notes(self) -> list[Place]:
+        return [place for place in self.new if place.kind != SESSIONS]
+
+
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
     settings = _with_separate_memory(args, opening.settings(args))
-    places, left_out, unknown, awaited = workspace(args.dir, os.path.expanduser("~"))
-    sources = _sources(args, settings)
-    top = os.path.basename(real_path(args.dir))
-    places = [_with_free_collection(place, top, sources) for place in places]
-    awaited = [
-        _with_free_collection(place, top, sources)
-        for place in awaited
-        if not place.is_ingested_by(sources)
-    ]
-    new = [place for place in places if not place.is_ingested_by(sources)]
-    left_out = [place for place in left_out if not place.is_ingested_by(sources)]
-    is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
-    if sys.stdout.isatty() and not args.json:
-        _show_found(args.dir, display_name(settings["db_path"]), places, new, left_out)
-    chosen = _choose(args, new, is_asking)
-    reports = []
-    if chosen:
-        reports = _ingest(args, chosen)
-    skipped = [place for place in new if place not in chosen]
-    notes = [place for place in places if place.kind != SESSIONS]
-    is_waiting = bool(awaited) and not any(place in skipped for place in notes)
-    if is_waiting and not notes:
-        is_waiting = args.yes or (is_asking and _confirm(AWAIT, True))
-    if is_waiting and (notes or not left_out):
-        _await(args, awaited)
+    plan = _plan(args)
+    is_for_people = sys.stdout.isatty() and not args.json
+    if is_for_people:
+        _show(args, settings, plan)
+    is_agreed = _agrees(args, plan)
+    chosen = plan.new_notes if is_agreed else []
+    if is_agreed or not plan.new_notes:
+        chosen = chosen + _chosen_sessions(args, plan)
+    reports = _ingest(args, chosen) if chosen else []
+    is_waiting = bool(plan.awaited) and is_agreed
+    if is_waiting and (plan.notes or not plan.left_out):
+        _await(args, plan.awaited)
+    answer = _answer(args, settings, plan, chosen, reports)
+    print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
+    if is_waiting and not plan.notes:
+        tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
+    else:
+        tell(*_remarks(args, plan, chosen))
+    if args.sessions or any(place.kind == SESSIONS for place in chosen):
+        advise(args, *_unknown_sessions_line(plan.unknown_sessions))
+    if not is_for_people:
+        advise(args, *_left_out_line(plan.left_out))
+    is_complete = (plan.notes or is_waiting) and (is_agreed or not plan.new_notes)
+    return 1 if not is_complete or any(report["errors"] for report in reports) else 0
+
+
+def _plan(args: Namespace) -> Plan:
+    """Compare what is around the folder with what was ingested before."""
+    sources = _sources(args)
+    found = surroundings(args.dir, os.path.expanduser("~"))
+    places = _with_free_collections(args, found.places, sources)
+    awaited = _with_free_collections(args, found.awaited, sources)
+    new, left_out, awaited = (
+        [place for place in group if not place.is_ingested_by(sources)]
+        for group in (places, found.left_out, awaited)
+    )
+    return Plan(places, new, left_out, awaited, found.unknown_sessions)
+
+
+def _answer(
+    args: Namespace,
+    settings: Settings,
+    plan: Plan,
+    chosen: Sequence[Place],
+    reports: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    skipped = [place for place in plan.new if place not in chosen]
     answer = {
         "dir": os.path.abspath(args.dir),
         "db_path": display_name(absolute(settings["db_path"])),
         "found": [
             _as_json(place) | {"taken": place in chosen, "in_memory": place not in skipped}
-            for place in places
+            for place in plan.places
         ],
-        "left_out": [_as_json(place) for place in left_out],
-        "unknown_sessions": unknown,
+        "left_out": [_as_json(place) for place in plan.left_out],
+        "unknown_sessions": plan.unknown_sessions,
         "reports": reports,
     }
-    if len(skipped) < len(places):
+    if len(skipped) < len(plan.places):
         answer |= _next_commands(args, settings)
-    is_for_agent = _has_agent(real_path(args.dir), places)
-    print_answer(
-        args,
-        answer,
-        lambda stream: print(_next_steps(answer, is_for_agent), end="", file=stream),
-    )
-    if is_waiting and not notes:
-        tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
-    else:
-        tell(*_remarks(args, places, new, skipped))
-    if unknown and (args.sessions or any(place.kind == SESSIONS for place in chosen)):
-        advise(args, _unknown_sessions_line(unknown))
-    if left_out and not (sys.stdout.isatty() and not args.json):
-        advise(args, _left_out_line(left_out))
-    if not (notes or is_waiting) or any(place in skipped for place in notes):
-        return 1
-    if any(report["errors"] for report in reports):
-        return 1
-    return 0
+    return answer
 
 
-def _with_separate_memory(args: Namespace, settings: "Settings") -> "Settings":
+def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
     """Return the settings; with a separate memory for this workspace if the user chose none and the
     default memory has only notes of other workspaces.
     """
     if opening.origin(settings, "db_path") != opening.DEFAULT:
         return settings
     top = real_path(args.dir)
-    sources = _sources(args, settings)
+    sources = _sources(args)
     if not sources or any_near(sources, top):
         return settings
     usual = absolute(settings["db_path"])
     for path in own_memories(usual, top):
         args.db = path
         settings = opening.settings(args)
-        sources = _sources(args, settings)
+        sources = _sources(args)
         if any_near(sources, top) or (not sources and not os.path.exists(args.db)):
             break
     advise(
@@ -319,7 +172,7 @@ def _with_separate_memory(args: Namespace, settings: "Settings") -> "Settings":
     return settings
 
 
-def _sources(args: Namespace, settings: "Settings") -> list[Source]:
+def _sources(args: Namespace) -> list[Source]:
     """Return the sources that were ingested before. Creates no database."""
     try:
         with open_store(args) as store:
@@ -328,59 +181,46 @@ def _sources(args: Namespace, settings: "Settings") -> list[Source]:
         return []
 
 
-def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Place:
-    """Return the place, with another collection name if its default name is already taken."""
-    if place.is_ingested_by(sources):
-        return place
-    is_file = place.kind == "file"
-    name = place.collection or default_collection(place.path, is_file, place.patterns)
-    if name is None:
-        name = os.path.basename(place.path)
-    names = {source.collection or os.path.basename(source.path) for source in sources}
-    if name not in names:
-        return place
-    stem = f"{name.removesuffix('.md')}-{top}"
-    ends = chain([""], (f"-{number}" for number in count(2)))
-    return place._replace(collection=next(stem + end for end in ends if stem + end not in names))
+def _with_free_collections(
+    args: Namespace, places: Iterable[Place], sources: Sequence[Source]
+) -> list[Place]:
+    """Return the places, with another collection if the default one of a new place is taken."""
+    taken = {source.collection or os.path.basename(source.path) for source in sources}
+    top = os.path.basename(real_path(args.dir))
+    found = []
+    for place in places:
+        name = place.own_collection or os.path.basename(place.path)
+        if name in taken and not place.is_ingested_by(sources):
+            stem = f"{name.removesuffix('.md')}-{top}"
+            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+            place = place._replace(collection=next(name for name in names if name not in taken))
+        found.append(place)
+    return found
 
 
-def _choose(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Place]:
-    """Return the places to ingest: notes if the user agrees, and transcripts, which are private,
-    only if the user agrees to them separately.
-    """
-    chosen = [place for place in new if place.kind != SESSIONS]
-    if chosen and not (
-        args.yes or (is_asking and _confirm(f"Ingest {_file_count(chosen)}?", True))
-    ):
-        return []
-    sessions = [place for place in new if place.kind == SESSIONS]
+def _agrees(args: Namespace, plan: Plan) -> bool:
+    """Whether the user agrees to ingest the new notes; without any notes, those of the future."""
+    if not plan.new_notes and (plan.notes or not plan.awaited):
+        return True
+    question = f"Ingest {_file_count(plan.new_notes)}?" if plan.new_notes else AWAIT
+    return args.yes or (can_ask(args) and confirm(question))
+
+
+def _chosen_sessions(args: Namespace, plan: Plan) -> list[Place]:
+    """The new folders of transcripts: they are private, so the user agrees to them separately."""
+    sessions = [place for place in plan.new if place.kind == SESSIONS]
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
-    if sessions and (args.sessions or (is_asking and _confirm(question, False))):
-        chosen += sessions
-    return chosen
+    if sessions and (args.sessions or (can_ask(args) and confirm(question, False))):
+        return sessions
+    return []
 
 
-AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
-
-
-def _await(args: Namespace, places: Sequence[Place]) -> None:
+def _await(args: Namespace, places: Iterable[Place]) -> None:
     """Make places that have no notes yet sources, so that an update finds later ones."""
     with open_store(args, create=True) as store:
         for place in places:
-            is_file = place.kind == "file"
-            name = place.collection or default_collection(place.path, is_file, place.patterns)
-            remember(store, Source(place.path, name, is_file, place.patterns))
-
-
-def _confirm(question: str, default: bool) -> bool:
-    try:
-        reply = input(f"{question} {'[Y/n]' if default else '[y/N]'} ").strip().lower()
-    except EOFError:
-        print()
-        return False
-    if reply:
-        return reply in ("y", "yes")
-    return default
+            is_file = place.kind == FILE
+            remember(store, Source(place.path, place.own_collection, is_file, place.patterns))
 
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
@@ -415,7 +255,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     return [report.as_dict() for report in reports]
 
 
-def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
+def _next_commands(args: Namespace, settings: Settings) -> dict[str, Any]:
     """Return the next commands, and lines for AGENTS.md and a crontab that work from any folder."""
     options = _chosen_options(args, settings)
     short = join([*program(), *options])
@@ -431,18 +271,9 @@ def _next_commands(args: Namespace, settings: "Settings") -> dict[str, Any]:
     }
 
 
-def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
+def _chosen_options(args: Namespace, settings: Settings) -> list[str]:
     """Return the options that the next commands need to use the same memory."""
-    options = []
-    file = args.config or os.environ.get(CONFIG)
-    if file:
-        options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if opening.origin(settings, "db_path") in (
-        "--db",
-        "HYBRID_MEMORY_DB_PATH",
-        opening.WORKSPACE,
-    ):
-        options += ["--db", without_password(absolute(settings["db_path"]))]
+    options = memory_options(args, settings, "--db", "HYBRID_MEMORY_DB_PATH", opening.WORKSPACE)
     for key in ("space", "provider"):
         if opening.origin(settings, key) == f"--{key}":
             options += [f"--{key}", settings[key]]
@@ -453,82 +284,71 @@ def _as_json(place: Place) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
-def _show_found(
-    folder: str,
-    db_path: str,
-    places: Sequence[Place],
-    new: Sequence[Place],
-    left_out: Sequence[Place],
-) -> None:
+def _show(args: Namespace, settings: Settings, plan: Plan) -> None:
+    lines = [f"Searched {_abbreviated(os.path.abspath(args.dir))}, and the home for sessions."]
+    for place in plan.places:
+        state = "" if place in plan.new else "; already ingested"
+        if place.collection and place.kind != SESSIONS:
+            state = f"; as the collection {harmless(place.collection)}"
+        kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
+        lines.append(_line(place, f"{kind}, ", state))
+    if plan.left_out:
+        lines += [f"Left out: {REASON}. {WAY_OUT}.", *map(_line, plan.left_out)]
+    lines.append(f"The memory is {_abbreviated(display_name(settings['db_path']))}.")
     with output() as stream:
-        top = harmless(_abbreviated(os.path.abspath(folder)))
-        print(f"Searched {top}, and the home for sessions.", file=stream)
-        for place in places:
-            state = "; already ingested"
-            if place in new:
-                state = ""
-            if place.collection and place.kind != SESSIONS:
-                state = f"; as the collection {harmless(place.collection)}"
-            kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
-            what = f"{kind}, {_file_count([place])}, {_bytes(place.size)}{state}"
-            print(f"  {harmless(_abbreviated(place.path))}  ({what})", file=stream)
-        if left_out:
-            print(f"Left out: {REASON}. {WAY_OUT}.", file=stream)
-        for place in left_out:
-            what = f"{_file_count([place])}, {_bytes(place.size)}"
-            print(f"  {harmless(_abbreviated(place.path))}  ({what})", file=stream)
-        print(f"The memory is {harmless(_abbreviated(db_path))}.", file=stream)
+        print(*lines, sep="\n", file=stream)
 
 
-def _left_out_line(places: Sequence[Place]) -> str:
-    """Return one line about the places that were left out."""
-    names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places[:NAMED]]
-    if len(places) > NAMED:
-        names.append(f"{len(places) - NAMED:,} more places ({_file_count(places[NAMED:])})")
-    return f"left out: {', '.join(names)}; {REASON}; {WAY_OUT}"
+def _line(place: Place, kind: str = "", state: str = "") -> str:
+    size = f"{_file_count([place])}, {_bytes(place.size)}"
+    return f"  {_abbreviated(place.path)}  ({kind}{size}{state})"
 
 
-def _unknown_sessions_line(paths: Sequence[str]) -> str:
-    """Return one line about transcripts that do not record where their session began."""
-    names = [os.path.basename(path) for path in paths[:NAMED]]
-    if len(paths) > NAMED:
-        names.append(f"{len(paths) - NAMED:,} more")
-    problem = plural(len(paths), "transcript does not record", "transcripts do not record")
-    return (
-        f"left out: {', '.join(names)}; {problem} the folder in which the session began; "
-        "ingest one with `hybrid-memory ingest --path FILE`"
-    )
+def _left_out_line(places: Sequence[Place]) -> Iterator[str]:
+    if places:
+        names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
+        yield f"left out: {_first(names, 'place')}; {REASON}; {WAY_OUT}"
 
 
-def _has_agent(folder: str, places: Sequence[Place]) -> bool:
-    """Whether an agent works in this folder: it has an agent's files, or sessions began in it."""
-    return _is_of_agent(os.listdir(folder)) or any(
-        place.workspace and place.files for place in places
-    )
+def _unknown_sessions_line(paths: Sequence[str]) -> Iterator[str]:
+    """A line about transcripts that do not record where their session began."""
+    if paths:
+        names = _first([os.path.basename(path) for path in paths], "transcript")
+        problem = plural(len(paths), "transcript does not record", "transcripts do not record")
+        yield (
+            f"left out: {names}; {problem} the folder in which the session began; "
+            "ingest one with `hybrid-memory ingest --path FILE`"
+        )
 
 
-def _next_steps(answer: dict[str, Any], is_for_agent: bool) -> str:
+def _first(names: Sequence[str], noun: str) -> str:
+    """The first names, and the number of the others."""
+    more = len(names) - NAMED
+    return ", ".join([*names[:NAMED], *([plural(more, f"more {noun}")] if more > 0 else [])])
+
+
+def _next_steps(answer: dict[str, Any]) -> str:
     if "next" not in answer:
         return ""
-    parts = {"Next": "\n".join(answer["next"])}
-    if is_for_agent:
-        parts["For AGENTS.md"] = answer["agents_md"]
-    parts["For `crontab -e`"] = answer["crontab"]
+    parts = {
+        "Next": "\n".join(answer["next"]),
+        "For AGENTS.md": answer["agents_md"],
+        "For `crontab -e`": answer["crontab"],
+    }
     return "".join(
         f"\n{title}:\n\n{indent(printable(text), '  ')}\n" for title, text in parts.items()
     )
 
 
-def _remarks(
-    args: Namespace, places: Sequence[Place], new: Sequence[Place], skipped: Sequence[Place]
-) -> Iterator[str]:
-    if all(place.kind == SESSIONS for place in places):
+def _remarks(args: Namespace, plan: Plan, chosen: Sequence[Place]) -> Iterator[str]:
+    if not plan.notes:
         yield (
             f"there is no markdown in {args.dir}; for other files, run for example "
             '`hybrid-memory ingest --path DIR --pattern "*.txt"`'
         )
-    elif not new:
+    elif not plan.new:
         yield "everything is already ingested; run `hybrid-memory update` to read changed files"
+    skipped = [place for place in plan.new if place not in chosen]
     if any(place.kind != SESSIONS for place in skipped):
         yield "nothing was changed; use --yes to ingest the notes without a question"
     elif skipped and not args.sessions:
@@ -548,8 +368,6 @@ def _bytes(size: int) -> str:
 
 
 def _abbreviated(path: str) -> str:
-    """Abbreviate the home in a path to ~."""
+    """A path to print, with ~ for the home."""
     home = os.path.join(os.path.expanduser("~"), "")
-    if path.startswith(home):
-        return "~/" + path.removeprefix(home)
-    return path
+    return harmless(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)

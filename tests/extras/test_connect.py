@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory.extras.hosts import END, HOSTS, PROMPT, START
+from hybrid_memory.extras.hosts import END, PROMPT, START, hosts
 from tests.command import Run, answer
 
-CONNECTED = [host.name for host in HOSTS.values() if host.files]
+CONNECTED = [host.name for host in hosts().values() if host.files]
 OF_WORKSPACES = [name for name in CONNECTED if name != "openclaw"]
 # path below the home: settings that a user has already, in several layouts
 SETTINGS = {
@@ -35,7 +35,7 @@ def home(tmp_path: Path, environ: dict[str, str]) -> Path:
     """A home with the folders of all agents, in which nothing was connected."""
     home = tmp_path / "home"
     for host in CONNECTED:
-        (home / HOSTS[host].folder.path).mkdir(parents=True)
+        (home / hosts()[host].folder[-1].removeprefix("~/")).mkdir(parents=True)
     environ |= {"HOME": str(home), "XDG_STATE_HOME": str(tmp_path / "state")}
     return home
 
@@ -117,6 +117,92 @@ def test_what_others_wrote_meanwhile_stays(home: Path, run: Run) -> None:
         assert "later" in now
     claude = json.loads((home / ".claude/settings.json").read_text())
     assert claude["hooks"]["Stop"] == [{"hooks": [{"type": "command", "command": "date"}]}]
+
+
+def edited(name: str, text: str, number: int) -> str:
+    """Settings as a host writes them again: with a table or hook of its own beside ours."""
+    own = f"r{number}"
+    if name.endswith(".toml"):
+        table = f'[{own}]\n# of the host\ntrust_level = "trusted"\n'
+        lines = text.splitlines(keepends=True)
+        starts = [at for at, line in enumerate(lines) if line.startswith("[")] or [len(lines)]
+        at = starts[number % len(starts)]
+        return "".join([*lines[:at], table, *lines[at:]])
+    values = json.loads(text or "{}")
+    hook = {"command": own}
+    for entries in values.get("hooks", {}).values():
+        group = entries[-1].get("hooks", entries)
+        group.insert(number % (len(group) + 1), hook)
+    return json.dumps({own: number, **values} if number % 2 else {**values, own: number}, indent=2)
+
+
+def without_ours(values: Any) -> Any:
+    """Settings without what `connect` adds to them, and what is empty without it."""
+    if isinstance(values, dict):
+        if "recall --host" in str(values.get("command")):
+            return None
+        rest = {key: without_ours(value) for key, value in values.items() if key != "hybrid-memory"}
+    elif isinstance(values, list):
+        rest = [without_ours(value) for value in values]
+        return [value for value in rest if value is not None] or None
+    else:
+        return values
+    return {key: value for key, value in rest.items() if value is not None} or None
+
+
+@pytest.mark.parametrize("host", [name for name in CONNECTED if name != "openclaw"])
+def test_what_the_host_writes_between_stays_in_twenty_rounds(
+    host: str, home: Path, run: Run, tmp_path: Path
+) -> None:
+    write(home)
+    for number in range(20):
+        [result] = answer(run("connect", host, "--yes"))
+        names = [os.path.relpath(change["path"], home) for change in result["changes"]]
+        expected = {}
+        for name in set(names) & SETTINGS.keys():
+            load = tomllib.loads if name.endswith(".toml") else json.loads
+            text = edited(name, (home / name).read_text("utf-8-sig"), number)
+            (home / name).write_text(text)
+            expected[name] = without_ours(load(text))
+        database = str(tmp_path / f"{number}.db")
+        answer(run("connect", host, "--yes", "--db", database))
+        answer(run("disconnect", host, "--yes"))
+        assert expected
+        for name, values in expected.items():
+            load = tomllib.loads if name.endswith(".toml") else json.loads
+            assert load((home / name).read_text()) == values, (name, number)
+    assert not any(state["connected"] for state in answer(run("connect")))
+
+
+def test_a_skill_and_a_server_that_users_added_themselves_return(home: Path, run: Run) -> None:
+    skill = home / ".claude/skills/hybrid-memory/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("Ask hybrid-memory first.\n")
+    server = {"command": "hybrid-memory", "args": ["mcp"], "env": {"A": "1"}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"hybrid-memory": server}}))
+    before = files(home)
+    answer(run("connect", "claude", "--yes"))
+    connected = json.loads((home / ".claude.json").read_text())
+    assert connected["mcpServers"]["hybrid-memory"]["env"] == {"A": "1"}
+    (home / ".claude.json").write_text(json.dumps(connected | {"later": 1}))
+    answer(run("disconnect", "claude", "--yes"))
+    assert json.loads((home / ".claude.json").read_text()) == {
+        "mcpServers": {"hybrid-memory": server},
+        "later": 1,
+    }
+    assert files(home) | {".claude.json": before[".claude.json"]} == before
+
+
+def test_a_slot_returns_to_the_plugin_that_had_it(home: Path, run: Run) -> None:
+    write(home)
+    file = home / ".openclaw/openclaw.json"
+    before = json.loads(file.read_text())
+    answer(run("connect", "openclaw", "--yes"))
+    connected = json.loads(file.read_text())
+    assert connected["plugins"]["slots"] == {"memory": "hybrid-memory"}
+    file.write_text(json.dumps(connected | {"later": 1}))
+    answer(run("disconnect", "openclaw", "--yes"))
+    assert json.loads(file.read_text()) == before | {"later": 1}
 
 
 def test_links_stay_links(home: Path, run: Run, tmp_path: Path) -> None:
@@ -204,11 +290,11 @@ def test_a_hook_answers_in_the_form_of_its_host_and_is_logged(
     answer(run("ingest", "--path", str(notes)))
     answer(run("connect", host, "--yes"))
     by_event = hooks(home, host)
-    assert by_event.keys() == HOSTS[host].events.keys()
+    assert by_event.keys() == hosts()[host].events.keys()
     commands = {hook["command"] for of_event in by_event.values() for hook in of_event}
     [command] = commands
     replies = {}
-    for event, kind in HOSTS[host].events.items():
+    for event, kind in hosts()[host].events.items():
         fields = {"hook_event_name": event, "session_id": "s", "cwd": str(notes.parent)}
         if kind == PROMPT:
             fields["prompt"] = "Which port does our host Atlas listen on?"
@@ -232,13 +318,13 @@ def test_a_hook_answers_in_the_form_of_its_host_and_is_logged(
     assert "2222" in text
     assert replies[START] == replies[END] == ""
     [state] = [state for state in answer(run("connect")) if state["host"] == host]
-    assert state["runs"]["counts"] == {"answered": 1, "silent": len(HOSTS[host].events) - 1}
+    assert state["runs"]["counts"] == {"answered": 1, "silent": len(hosts()[host].events) - 1}
     [finding] = [
         finding
         for finding in json.loads(run("doctor", "--json").stdout)
         if finding["check"] == "hooks"
     ]
-    assert f"{HOSTS[host].title}: its hook last ran" in finding["text"]
+    assert f"{hosts()[host].title}: its hook last ran" in finding["text"]
 
 
 def test_hooks_keep_their_text_over_updates(home: Path, run: Run) -> None:

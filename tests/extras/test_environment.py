@@ -62,10 +62,6 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def receipt(environment: Path, requirements: str) -> None:
-    (environment / "uv-receipt.toml").write_text(f"[tool]\nrequirements = [{requirements}]\n")
-
-
 def test_where_pip_is_it_adds_the_package(bare: Path) -> None:
     [packages] = bare.glob("lib/python*/site-packages")
     (packages / "pip.py").touch()
@@ -76,53 +72,18 @@ def test_an_environment_without_pip_is_named_to_uv(bare: Path) -> None:
     assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
 
 
-def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before(
-    bare: Path,
-) -> None:
-    receipt(
-        bare,
-        '{ name = "hybrid-memory-search", extras = ["local", "watch"], editable = "/a b" }, '
-        '{ name = "rich", extras = ["x"], specifier = ">=13" }',
-    )
-    added = ["--with", "rich[x]>=13", "--with", "a>=2", "--with", "b"]
-    assert command(bare, ROOT) == [
-        "uv",
-        "tool",
-        "install",
-        "--editable",
-        "/a b[local,watch]",
-        *added,
-    ]
-
-
-def test_a_tool_of_uv_that_is_a_copy_stays_a_copy(bare: Path) -> None:
-    receipt(bare, '{ name = "hybrid-memory-search", directory = "/x" }')
-    assert command(bare, ROOT) == ["uv", "tool", "install", "/x", "--with", "a>=2", "--with", "b"]
-
-
-@pytest.mark.parametrize(
-    "requirements",
-    [
-        '{ name = "hybrid-memory-search" }',
-        '{ name = "x", editable = "/x" }, { name = "y", path = "/y" }',
-        "",
-    ],
-)
-def test_a_receipt_that_cannot_be_repeated_is_left_alone(bare: Path, requirements: str) -> None:
-    receipt(bare, requirements)
-    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
+def test_a_tool_of_uv_is_installed_again_from_the_checkout(bare: Path, tmp_path: Path) -> None:
+    (bare / "uv-receipt.toml").touch()
+    assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", f"{ROOT}[all]"]
+    copied = tmp_path / "copied"
+    shutil.copytree(ROOT / "hybrid_memory", copied / "hybrid_memory")
+    assert command(bare, copied) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
 
 
 @pytest.mark.parametrize("place", [".venv", "elsewhere/env"])
 def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str) -> None:
     venv.create(checkout / place, symlinks=True)
     environ = {} if place == ".venv" else {"UV_PROJECT_ENVIRONMENT": place}
-    assert command(checkout / place, checkout, **environ)[:2] == [
-        "uv",
-        "pip",
-    ]  # `python -m venv` made it, not uv
-    with (checkout / place / "pyvenv.cfg").open("a") as file:
-        file.write("uv = 0.9\n")
     expected = [
         "uv",
         "sync",
@@ -133,6 +94,9 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
         str(checkout),
     ]
     assert command(checkout / place, checkout, **environ) == expected
+    [packages] = (checkout / place).glob("lib/python*/site-packages")
+    (packages / "pip.py").touch()  # as `python -m venv` makes it, not uv
+    assert command(checkout / place, checkout, **environ)[1:3] == ["-m", "pip"]
 
 
 def test_the_extras_are_those_of_the_project() -> None:

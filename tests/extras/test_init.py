@@ -398,29 +398,14 @@ def test_an_extra_is_there_if_its_package_is(monkeypatch: pytest.MonkeyPatch) ->
     assert not has("watch")
 
 
-@pytest.mark.parametrize(
-    ("name", "is_agents"),
-    [
-        ("AGENTS.md", True),
-        ("CLAUDE.md", True),
-        ("memory/a.md", True),
-        (".claude/x.json", True),
-        ("notes/a.md", False),
-        (".obsidian/app.json", False),
-        ("ideas/a.md", False),
-    ],
-)
-def test_lines_for_an_agent_are_shown_only_where_one_works(
-    environ: dict[str, str], run: Run, tmp_path: Path, name: str, is_agents: bool
+def test_a_person_gets_lines_for_an_agent_and_for_cron(
+    environ: dict[str, str], run: Run, home: Path
 ) -> None:
-    top = tmp_path / "top"
-    (top / name).parent.mkdir(parents=True)
-    (top / name).write_text("{}")
-    (top / "a.md").write_text("A note.")
-    seen = in_terminal(environ, "init", str(top), "--yes")
-    assert ("For AGENTS.md" in seen) == is_agents
+    written(home / "plain", "a.md")
+    seen = in_terminal(environ, "init", str(home / "plain"), "--yes")
+    assert "For AGENTS.md" in seen
     assert "For `crontab -e`" in seen
-    assert "## Memory" in answer(run("init", str(top), "--yes"))["agents_md"]
+    assert "## Memory" in answer(run("init", str(home / "plain"), "--yes"))["agents_md"]
 
 
 NEW_AGENTS = {

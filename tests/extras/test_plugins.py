@@ -19,14 +19,17 @@ import pytest
 
 from hybrid_memory import __version__
 from hybrid_memory.extras.agent_text import BEFORE_COMPACTION
-from hybrid_memory.extras.hosts import CLAUDE, CODEX, CURSOR, GEMINI, PROMPT
+from hybrid_memory.extras.hosts import PROMPT, hosts
 from hybrid_memory.registry import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 PLUGINS = ROOT / "plugins"
 COMMAND = Path(sys.executable).parent / "hybrid-memory"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-AGENTS = {"claude-code": CLAUDE, "codex": CODEX, "cursor": CURSOR, "gemini": GEMINI}
+AGENTS = {
+    "claude-code": hosts()["claude"],
+    **{name: hosts()[name] for name in ("codex", "cursor", "gemini")},
+}
 SERVERS = {
     "claude-code": ".mcp.json",
     "codex": ".mcp.json",

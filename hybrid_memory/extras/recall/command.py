@@ -32,7 +32,7 @@ from ...surface import arguments
 from ...surface.arguments import Parser, add_options, examples, given
 from ...surface.opening import SETTINGS, open_store
 from ...surface.streams import output, tell
-from ..hosts import CURSOR, GEMINI, HOSTS, PROMPT
+from ..hosts import PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
 from .prompts import is_question_for_memory, read, relevance_of
 from .runs import ANSWERED, FAILED, LATE, SILENT, note_run
@@ -93,9 +93,9 @@ def recall_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--host",
-        choices=list(HOSTS),
+        choices=list(hosts()),
         metavar="NAME",
-        help=f"the agent that calls ({', '.join(HOSTS)}): print in its format, and log the run",
+        help=f"the agent that calls ({', '.join(hosts())}): print in its format, and log the run",
     )
     parser.add_argument(
         "--explain", action="store_true", help="explain on standard error why nothing is printed"
@@ -167,8 +167,8 @@ def _kind(args: Namespace, event: str) -> str | None:
     """What an event asks for; None for an unknown event. Without an event, it is a prompt."""
     if not event:
         return PROMPT
-    hosts = [HOSTS[args.host]] if args.host else HOSTS.values()
-    return next((host.events[event] for host in hosts if event in host.events), None)
+    known = [hosts()[args.host]] if args.host else hosts().values()
+    return next((host.events[event] for host in known if event in host.events), None)
 
 
 def _workspace(hook: Mapping[str, Any]) -> str:
@@ -206,14 +206,9 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
 
 def _reply(host: str | None, event: str, kind: str, text: str) -> str:
     """What an agent expects on standard output."""
-    if host == CURSOR.name:
-        reply: dict[str, Any] = {"additional_context": text}
-        if kind == PROMPT:
-            reply["continue"] = True
-        return json.dumps(reply)
-    if host == GEMINI.name:
-        output = {"hookEventName": event, "additionalContext": text}
-        return json.dumps({"hookSpecificOutput": output})
+    template = hosts()[host].replies.get(kind) if host else None
+    if template:
+        return json.dumps(filled(template, {"{event}": event, "{text}": text}))
     return text
 
 
