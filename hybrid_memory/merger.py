@@ -1,6 +1,6 @@
 """The weighted sum of keyword and vector scores.
 
-A search puts both lists on one scale first (search/legs.py). `merge_results` is for programs with
+A search puts both lists on one scale first (search/fusion.py). `merge_results` is for programs with
 lists of their own: it divides each list by its maximum.
 """
 

@@ -248,7 +248,7 @@ class HybridStore:
         id of a file's document.
         """
         from .documents.document import Document
-        from .indexing.documents import OvertakenError, put_document, revised, stored_text
+        from .indexing.documents import ConcurrentUpdateError, put_document, revised, stored_text
 
         if not doc_id:
             raise ValueError("doc_id is empty")
@@ -265,7 +265,7 @@ class HybridStore:
                     problems = put_document(
                         self.storage, self.fitting_embedder, prepared, follows=before
                     )
-                except OvertakenError:
+                except ConcurrentUpdateError:
                     continue  # another process has stored this document meanwhile
                 self._warn(*problems, *prepared.warnings)
                 return len(prepared.chunks)

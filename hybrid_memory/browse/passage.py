@@ -16,7 +16,7 @@ from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_at, line_reader
 from ..documents.parts import lines_of
 from ..errors import QueryError, SourceError, WayOut
-from ..storage.targets import WHOLE, Place, find
+from ..storage.targets import WHOLE, Location, find
 from ..store import retry_once
 from ..text.characters import Lines, citation, page, plural
 from ..text.characters import digest as of_bytes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..store import HybridStore
 
 
-class Passage(TypedDict):
+class DocumentPart(TypedDict):
     """Lines of a document. A line of a transcript is the message in that line of the file, with its
     secrets masked as in the index, or empty without a message.
     """
@@ -54,7 +54,7 @@ class Passage(TypedDict):
 @retry_once
 def read(
     store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000
-) -> Passage:
+) -> DocumentPart:
     """Read the lines of a target, described at the head of this module.
 
     Raises QueryError if the target does not name exactly one document, or names lines that it does
@@ -104,10 +104,10 @@ def passage(
     doc_id: str,
     row: "DocumentRow",
     days: Days,
-    place: Place,
+    place: Location,
     max_lines: int,
     max_chars: int,
-) -> Passage:
+) -> DocumentPart:
     """Read lines of a document with this row and these dates. Raises as `read` does."""
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
@@ -124,7 +124,7 @@ def passage(
     shown, rest = _limited(lines, start, column, end, max_lines, max_chars)
     last = start + len(shown) - 1
     date, date_from = days.at(0 if place == WHOLE else start)
-    answer: Passage = {
+    answer: DocumentPart = {
         "doc_id": doc_id,
         "path": path,
         "text": line_reader(path or "").joined(shown),
@@ -199,7 +199,7 @@ def _lines_of_file(
 
 
 def _range(
-    doc_id: str, path: str, place: Place, lines: Sequence[str], changed: bool
+    doc_id: str, path: str, place: Location, lines: Sequence[str], changed: bool
 ) -> tuple[int, int, int]:
     """Return first line, first column and last line, counted from 1. A last line after the end of
     the text means the end.

@@ -16,7 +16,7 @@ from ..config import DEFAULTS
 from ..errors import StoreError
 from ..messages import Progress
 from ..storage.interface import Storage
-from ..storage.prepared import Whole
+from ..storage.prepared import DocumentExport
 from ..storage.rows import Vectors
 from ..store import HybridStore
 from ..surface import opening
@@ -72,7 +72,7 @@ def copy(
     return counts | {"written": written, "warnings": warnings}
 
 
-def _read(source: HybridStore, doc_id: str, warnings: list[str]) -> Whole | None:
+def _read(source: HybridStore, doc_id: str, warnings: list[str]) -> DocumentExport | None:
     """Read a document; None, and a warning, if it cannot be read."""
     try:
         with source.storage.guarded():
@@ -107,13 +107,13 @@ def _compare(
     return counts
 
 
-def _has_equal(store: HybridStore, document: Whole) -> bool:
+def _has_equal(store: HybridStore, document: DocumentExport) -> bool:
     """Whether the store has this document with the same chunks and embeddings."""
     existing = store.storage.documents.whole(document.prepared.row["doc_id"])
     return existing is not None and _content(existing) == _content(document)
 
 
-def _write(storage: Storage, documents: list[Whole], identity: Any) -> None:
+def _write(storage: Storage, documents: list[DocumentExport], identity: Any) -> None:
     with storage.transaction():
         has_vectors = any(document.vectors for document in documents)
         if identity and has_vectors and storage.embeddings.identity() is None:
@@ -124,7 +124,7 @@ def _write(storage: Storage, documents: list[Whole], identity: Any) -> None:
         storage.documents.put_all((document.prepared for document in documents), vectors)
 
 
-def _content(document: Whole) -> tuple[Any, ...]:
+def _content(document: DocumentExport) -> tuple[Any, ...]:
     row = document.prepared.row
     chunks = document.prepared.chunks
     links = document.prepared.links

@@ -25,7 +25,7 @@ from .agent_text import paragraph
 from .asking import can_ask, confirm
 from .connect import memory_options
 from .environment import has, program
-from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, Place, surroundings
+from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, NotesPlace, surroundings
 
 NAMED = 8  # places listed in one line
 REASON = "beside agent notes, only vaults, agent files and folders memory and notes are ingested"
@@ -61,23 +61,23 @@ def init_options(parser: Parser) -> None:
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
-class Plan(NamedTuple):
+class InitPlan(NamedTuple):
     """What was found: `places` to ingest, those of them that are `new`, places with markdown that
     are left out, places that `awaited` notes will have, and transcripts of unknown workspaces.
     """
 
-    places: list[Place]
-    new: list[Place]
-    left_out: list[Place]
-    awaited: list[Place]
+    places: list[NotesPlace]
+    new: list[NotesPlace]
+    left_out: list[NotesPlace]
+    awaited: list[NotesPlace]
     unknown_sessions: list[str]
 
     @property
-    def notes(self) -> list[Place]:
+    def notes(self) -> list[NotesPlace]:
         return [place for place in self.places if place.kind != SESSIONS]
 
     @property
-    def new_notes(self) -> list[Place]:
+    def new_notes(self) -> list[NotesPlace]:
         return [place for place in self.new if place.kind != SESSIONS]
 
 
@@ -110,7 +110,7 @@ def run_init(args: Namespace) -> int:
     return 1 if not is_complete or any(report["errors"] for report in reports) else 0
 
 
-def _plan(args: Namespace) -> Plan:
+def _plan(args: Namespace) -> InitPlan:
     """Compare what is around the folder with what was ingested before."""
     sources = _sources(args)
     found = surroundings(args.dir, os.path.expanduser("~"))
@@ -120,14 +120,14 @@ def _plan(args: Namespace) -> Plan:
         [place for place in group if not place.is_ingested_by(sources)]
         for group in (places, found.left_out, awaited)
     )
-    return Plan(places, new, left_out, awaited, found.unknown_sessions)
+    return InitPlan(places, new, left_out, awaited, found.unknown_sessions)
 
 
 def _answer(
     args: Namespace,
     settings: Settings,
-    plan: Plan,
-    chosen: Sequence[Place],
+    plan: InitPlan,
+    chosen: Sequence[NotesPlace],
     reports: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     skipped = [place for place in plan.new if place not in chosen]
@@ -182,8 +182,8 @@ def _sources(args: Namespace) -> list[Source]:
 
 
 def _with_free_collections(
-    args: Namespace, places: Iterable[Place], sources: Sequence[Source]
-) -> list[Place]:
+    args: Namespace, places: Iterable[NotesPlace], sources: Sequence[Source]
+) -> list[NotesPlace]:
     """Return the places, with another collection if the default one of a new place is taken."""
     taken = {source.collection or os.path.basename(source.path) for source in sources}
     top = os.path.basename(real_path(args.dir))
@@ -198,7 +198,7 @@ def _with_free_collections(
     return found
 
 
-def _agrees(args: Namespace, plan: Plan) -> bool:
+def _agrees(args: Namespace, plan: InitPlan) -> bool:
     """Whether the user agrees to ingest the new notes; without any notes, those of the future."""
     if not plan.new_notes and (plan.notes or not plan.awaited):
         return True
@@ -206,7 +206,7 @@ def _agrees(args: Namespace, plan: Plan) -> bool:
     return args.yes or (can_ask(args) and confirm(question))
 
 
-def _chosen_sessions(args: Namespace, plan: Plan) -> list[Place]:
+def _chosen_sessions(args: Namespace, plan: InitPlan) -> list[NotesPlace]:
     """The new folders of transcripts: they are private, so the user agrees to them separately."""
     sessions = [place for place in plan.new if place.kind == SESSIONS]
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
@@ -215,7 +215,7 @@ def _chosen_sessions(args: Namespace, plan: Plan) -> list[Place]:
     return []
 
 
-def _await(args: Namespace, places: Iterable[Place]) -> None:
+def _await(args: Namespace, places: Iterable[NotesPlace]) -> None:
     """Make places that have no notes yet sources, so that an update finds later ones."""
     with open_store(args, create=True) as store:
         for place in places:
@@ -223,7 +223,7 @@ def _await(args: Namespace, places: Iterable[Place]) -> None:
             remember(store, Source(place.path, place.own_collection, is_file, place.patterns))
 
 
-def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
+def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any]]:
     """Return one report for all notes without a collection, and one for each other place."""
     together = [place for place in places if place.collection is None]
     apart = [place for place in places if place.collection is not None]
@@ -231,7 +231,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
         is_first = store.storage.chunks.count() == 0
 
-        def ingest(paths: list[str], like: Place) -> None:
+        def ingest(paths: list[str], like: NotesPlace) -> None:
             job = Ingest(
                 store,
                 patterns=like.patterns or NOTES,
@@ -280,11 +280,11 @@ def _chosen_options(args: Namespace, settings: Settings) -> list[str]:
     return options
 
 
-def _as_json(place: Place) -> dict[str, Any]:
+def _as_json(place: NotesPlace) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
-def _show(args: Namespace, settings: Settings, plan: Plan) -> None:
+def _show(args: Namespace, settings: Settings, plan: InitPlan) -> None:
     lines = [f"Searched {_abbreviated(os.path.abspath(args.dir))}, and the home for sessions."]
     for place in plan.places:
         state = "" if place in plan.new else "; already ingested"
@@ -299,12 +299,12 @@ def _show(args: Namespace, settings: Settings, plan: Plan) -> None:
         print(*lines, sep="\n", file=stream)
 
 
-def _line(place: Place, kind: str = "", state: str = "") -> str:
+def _line(place: NotesPlace, kind: str = "", state: str = "") -> str:
     size = f"{_file_count([place])}, {_bytes(place.size)}"
     return f"  {_abbreviated(place.path)}  ({kind}{size}{state})"
 
 
-def _left_out_line(places: Sequence[Place]) -> Iterator[str]:
+def _left_out_line(places: Sequence[NotesPlace]) -> Iterator[str]:
     if places:
         names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
         yield f"left out: {_first(names, 'place')}; {REASON}; {WAY_OUT}"
@@ -340,7 +340,7 @@ def _next_steps(answer: dict[str, Any]) -> str:
     )
 
 
-def _remarks(args: Namespace, plan: Plan, chosen: Sequence[Place]) -> Iterator[str]:
+def _remarks(args: Namespace, plan: InitPlan, chosen: Sequence[NotesPlace]) -> Iterator[str]:
     if not plan.notes:
         yield (
             f"there is no markdown in {args.dir}; for other files, run for example "
@@ -355,7 +355,7 @@ def _remarks(args: Namespace, plan: Plan, chosen: Sequence[Place]) -> Iterator[s
         yield "session transcripts are private and were left out; use --sessions to ingest them"
 
 
-def _file_count(places: Iterable[Place]) -> str:
+def _file_count(places: Iterable[NotesPlace]) -> str:
     return plural(sum(place.files for place in places), "file")
 
 

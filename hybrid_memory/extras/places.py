@@ -23,7 +23,7 @@ OF_HOST = "memory"  # notes that an agent keeps outside the workspace
 SESSIONS = "sessions"  # a folder of transcripts
 
 
-class Place(NamedTuple):
+class NotesPlace(NamedTuple):
     """A folder or file that can be ingested. `size` is in bytes. With a `workspace`, only sessions
     that began in it are counted and ingested.
     """
@@ -60,10 +60,10 @@ class Surroundings(NamedTuple):
     agent's notes that do not exist or are empty.
     """
 
-    places: list[Place]
-    left_out: list[Place]
+    places: list[NotesPlace]
+    left_out: list[NotesPlace]
     unknown_sessions: list[str]
-    awaited: list[Place]
+    awaited: list[NotesPlace]
 
 
 def surroundings(folder: str, home: str) -> Surroundings:
@@ -81,7 +81,7 @@ def surroundings(folder: str, home: str) -> Surroundings:
     except OSError as error:
         raise SourceError(f"cannot look into {folder}: {error.strerror}") from error
     notes = list(_notes_by_name(top, names))
-    left_out: list[Place] = []
+    left_out: list[NotesPlace] = []
     if MARK_OF_VAULT in names:
         notes = [_place(top, VAULT)]
     elif not notes:
@@ -103,7 +103,7 @@ def _is_of_agent(names: Iterable[str]) -> bool:
     return any(name.lower() in known for name in names)
 
 
-def _notes_by_name(top: str, names: Iterable[str]) -> Iterator[Place]:
+def _notes_by_name(top: str, names: Iterable[str]) -> Iterator[NotesPlace]:
     """Yield vaults, and files and folders with the usual names of an agent's notes."""
     for name in names:
         path = os.path.join(top, name)
@@ -115,7 +115,7 @@ def _notes_by_name(top: str, names: Iterable[str]) -> Iterator[Place]:
                 yield _place(path, FOLDER if is_folder else FILE)
 
 
-def _other_places(top: str, notes: Iterable[Place]) -> list[Place]:
+def _other_places(top: str, notes: Iterable[NotesPlace]) -> list[NotesPlace]:
     """Return all other entries of `top` that are or contain markdown."""
     named = {place.path for place in notes}
     sizes: dict[str, list[int]] = {}
@@ -124,22 +124,24 @@ def _other_places(top: str, notes: Iterable[Place]) -> list[Place]:
         if path not in named:
             sizes.setdefault(path, []).append(file.size)
     return [
-        Place(path, FOLDER, NOTES, len(of), sum(of)) if os.path.isdir(path) else _place(path, FILE)
+        NotesPlace(path, FOLDER, NOTES, len(of), sum(of))
+        if os.path.isdir(path)
+        else _place(path, FILE)
         for path, of in sizes.items()
     ]
 
 
-def _awaited(top: str, names: Iterable[str], found: Iterable[Place]) -> Iterator[Place]:
+def _awaited(top: str, names: Iterable[str], found: Iterable[NotesPlace]) -> Iterator[NotesPlace]:
     """Yield the usual places of notes in a workspace that have no notes yet."""
     present = {name.lower(): name for name in names}
     kinds = dict.fromkeys(FILES, FILE) | dict.fromkeys(FOLDERS, FOLDER)
     for name, kind in kinds.items():
         path = os.path.join(top, present.get(name.lower(), name))
         if not any(is_in(path, place.path) for place in found):
-            yield Place(path, kind, NOTES if kind == FOLDER else (), 0, 0)
+            yield NotesPlace(path, kind, NOTES if kind == FOLDER else (), 0, 0)
 
 
-def _of_hosts(home: str, top: str) -> Iterator[Place]:
+def _of_hosts(home: str, top: str) -> Iterator[NotesPlace]:
     """Yield the notes that agents keep for this workspace outside it."""
     for path, collection in memory_places(home, top):
         place = _place(path, OF_HOST)._replace(collection=collection)
@@ -147,27 +149,27 @@ def _of_hosts(home: str, top: str) -> Iterator[Place]:
             yield place
 
 
-def _sessions(top: str, home: str) -> tuple[list[Place], list[str]]:
+def _sessions(top: str, home: str) -> tuple[list[NotesPlace], list[str]]:
     """Return the places of transcripts, and the names of transcripts that do not record where their
     session began.
     """
-    places: list[Place] = []
+    places: list[NotesPlace] = []
     unknown: list[str] = []
     for folder in session_folders(home, workspace=top):
         path = os.path.realpath(folder.path)
         workspace = top if folder.has_all_workspaces else None
         walk = Walk(path, TRANSCRIPTS, workspace=workspace)
         sizes = [file.size for file in walk]
-        place = Place(path, SESSIONS, TRANSCRIPTS, len(sizes), sum(sizes), folder.collection)
+        place = NotesPlace(path, SESSIONS, TRANSCRIPTS, len(sizes), sum(sizes), folder.collection)
         places.append(place._replace(workspace=workspace))
         unknown += [name for name, rule in walk.left_out.items() if rule == UNKNOWN_WORKSPACE]
     return places, unknown
 
 
-def _place(path: str, kind: str) -> Place:
+def _place(path: str, kind: str) -> NotesPlace:
     """A file, or a folder with its notes."""
     path = os.path.realpath(path)
     if os.path.isfile(path):
-        return Place(path, kind, (), 1, os.path.getsize(path))
+        return NotesPlace(path, kind, (), 1, os.path.getsize(path))
     sizes = [file.size for file in Walk(path, NOTES)]
-    return Place(path, kind, NOTES, len(sizes), sum(sizes))
+    return NotesPlace(path, kind, NOTES, len(sizes), sum(sizes))

@@ -33,7 +33,7 @@ class StoredText(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-class OvertakenError(Exception):
+class ConcurrentUpdateError(Exception):
     """Another process has stored the same document since it was read."""
 
 
@@ -76,7 +76,7 @@ def put_document(
     Chunks without an embedding stay pending. Returns the problems.
 
     `source` is the document's file, which is remembered as a source; without it, the document
-    replaces the text that it `follows`. Raises OvertakenError if another text is stored by now, and
+    replaces the text that it `follows`. Raises ConcurrentUpdateError if another text is stored by now, and
     SourceError for the id of another file's document, which could no longer be found, or for a file
     that is already in the store, with another id or as part of a folder.
     """
@@ -93,7 +93,7 @@ def put_document(
     with storage.transaction():
         _make_room(storage, prepared.row["doc_id"], source)
         if source is None and stored_text(storage, prepared.row["doc_id"]) != follows:
-            raise OvertakenError
+            raise ConcurrentUpdateError
         if source is None and prepared.row["date"] is None:
             day = _stored_on(storage, prepared.row)
             prepared = prepared._replace(row=prepared.row | {"date": day})
@@ -113,12 +113,12 @@ def put_again(storage: Storage, prepared: Prepared, *, follows: StoredText) -> N
     """Store a text without a file that was only parsed and cut again, with the known embeddings of
     its chunks. Its time of storing does not change.
 
-    Raises OvertakenError if another process has changed or removed the text meanwhile.
+    Raises ConcurrentUpdateError if another process has changed or removed the text meanwhile.
     """
     doc_id = prepared.row["doc_id"]
     with storage.transaction():
         if stored_text(storage, doc_id) != follows:
-            raise OvertakenError
+            raise ConcurrentUpdateError
         if prepared.row["date"] is None:
             day = _stored_before(storage, prepared)
             prepared = prepared._replace(row=prepared.row | {"date": day})

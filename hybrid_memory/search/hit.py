@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..storage.rows import Candidate, ChunkRow, Neighbour
     from .coverage import Coverage
-    from .legs import Legs
+    from .fusion import FusedScores
     from .phrasing import Phrasing
 
 
@@ -32,13 +32,13 @@ class Hit:
 
     __slots__ = (
         "_trace", "also", "candidate", "chunk_id", "chunks", "confidence", "coverage", "covered",
-        "decay", "doc_id", "id", "is_of_date", "lacks_name", "legs", "nearness", "newer",
+        "decay", "doc_id", "fused", "id", "is_of_date", "lacks_name", "nearness", "newer",
         "newer_citation", "others", "phrasing", "row", "score_before_decay", "source", "terms", "text",
     )  # fmt: skip
 
-    def __init__(self, candidate: "Candidate", legs: "Legs", phrasing: "Phrasing") -> None:
-        self.legs = legs  # which found it
-        self.phrasing = phrasing  # whose legs these are
+    def __init__(self, candidate: "Candidate", fused: "FusedScores", phrasing: "Phrasing") -> None:
+        self.fused = fused  # of both legs
+        self.phrasing = phrasing  # which found it
         self.candidate = candidate
         self.id = candidate.id
         self.doc_id = candidate.doc_id
@@ -109,6 +109,6 @@ class Hit:
         """Take the score of a hit that this one revises, and age no more than that one."""
         self.decay = max(self.decay, former.decay)
         if self.score > former.score:
-            self.keep_below(former.score)  # `spread` had put it behind
+            self.keep_below(former.score)  # `diversify` had put it behind
         elif self.decay:
             self.add("succession", (former.score - self.score) / self.decay)

@@ -21,8 +21,8 @@ from ..storage.rows import NONE, KeywordLeg, Ranking
 from ..text.characters import citation
 from . import stages
 from .answer import Answer, as_written, too_small
+from .fusion import OPENING_CHUNKS, FusedScores, normalize_scores
 from .hit import Hit
-from .legs import LEADS, Legs, put_on_one_scale
 from .phrasing import Phrasing
 from .plan import Plan
 from .query_vector import QueryVectors, query_vectors
@@ -52,20 +52,20 @@ MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # the vectors of this model are weaker than
 WEIGHTS = (0.5, 0.5)  # for every other query, unless the user chose weights
 
 
-SCORING: list[Stage] = [stages.merged, stages.with_evidence]
+SCORING: list[Stage] = [stages.merged, stages.boost_context]
 ORDERING: list[Stage] = [
     stages.of_all_phrasings,
     stages.with_asked_dates,
-    stages.less_of_assistants,
+    stages.demote_assistants,
     stages.scoring_enough,
     stages.aged,
     stages.same_text_once,
-    stages.spread,
+    stages.diversify,
 ]
 CHOOSING: list[Stage] = [
     stages.phrases_first,
     later_first,
-    stages.about_something,
+    stages.drop_unrelated,
     stages.with_confidence,
     stages.confident_enough,
     stages.limited,
@@ -74,26 +74,26 @@ CHOOSING: list[Stage] = [
 STAGES = [*SCORING, *ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
-#   without a reranker: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants,
-#     scoring_enough, aged, same_text_once, spread, with_revisions, phrases_first, later_first,
-#     about_something, with_confidence, confident_enough, limited, near_the_best
-#   with one: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants, aged,
-#     same_text_once, with_revisions, about_something, with_confidence, confident_enough; the reranker,
-#     which gives the first `rerank_limit` another order; scoring_enough, spread, phrases_first,
+#   without a reranker: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
+#     scoring_enough, aged, same_text_once, diversify, with_revisions, phrases_first, later_first,
+#     drop_unrelated, with_confidence, confident_enough, limited, near_the_best
+#   with one: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants, aged,
+#     same_text_once, with_revisions, drop_unrelated, with_confidence, confident_enough; the reranker,
+#     which gives the first `rerank_limit` another order; scoring_enough, diversify, phrases_first,
 #     later_first, limited, near_the_best
 FINAL: frozenset[Stage] = frozenset(
     {
         stages.scoring_enough,
         stages.phrases_first,
         later_first,
-        stages.spread,
+        stages.diversify,
         stages.limited,
         stages.near_the_best,
     }
 )
 
 
-class Neighbours:
+class VectorEvidence:
     """Values for the scores besides both rankings: cosines by chunks.id, the cosines of a sample of
     the store, and the first chunks of each chunk's document.
     """
@@ -219,9 +219,9 @@ class Search:
         """
         scored: list[Hit] = []
         for phrasing in state.phrasings:
-            legs = self._legs(phrasing, state, selection, depth, timings)
+            fused = self._fused(phrasing, state, selection, depth, timings)
             with _timed("merge", timings):
-                hits = [hit for hit in self._candidates(legs, phrasing) if hit.id not in known]
+                hits = [hit for hit in self._candidates(fused, phrasing) if hit.id not in known]
                 scored += _through(SCORING, hits, state)
         return scored
 
@@ -272,7 +272,7 @@ class Search:
         if id is None or best > leg.full_score / 2:
             return leg.full_score
         row = self._storage.chunks.rows([id])[id]
-        is_of_text = stages.having_word([f"{row.heading_path}\n{row.text}"], query)
+        is_of_text = stages.matching_texts([f"{row.heading_path}\n{row.text}"], query)
         return leg.full_score if is_of_text else leg.full_score * OF_CONTEXT
 
     @contextmanager
@@ -286,17 +286,17 @@ class Search:
             timings["filter"] = time.perf_counter() - started
             yield selection
 
-    def _legs(
+    def _fused(
         self,
         phrasing: Phrasing,
         state: SearchState,
         selection: Any,
         depth: int,
         timings: dict[str, float],
-    ) -> Legs:
+    ) -> FusedScores:
         """Return the best `depth` chunks of both legs, on one scale."""
         ranking: Ranking | None = None
-        found = Neighbours()
+        found = VectorEvidence()
         vectors = self._storage.vectors(selection) if phrasing.vector else None
         with _timed("vector", timings):
             if vectors is not None:
@@ -310,7 +310,7 @@ class Search:
                     keyword.full_score = self._full_score(keyword, phrasing.query)
         if keyword is not None and not found.cosines:
             ranking = None  # nothing that was found has an embedding
-        return put_on_one_scale(
+        return normalize_scores(
             keyword,
             ranking,
             found.cosines,
@@ -339,17 +339,17 @@ class Search:
         ranking: Ranking,
         keyword: KeywordLeg | None,
         vectors: "VectorIndex",
-    ) -> Neighbours:
+    ) -> VectorEvidence:
         """Compute the cosines that the scores of both legs need."""
         cosines = dict(ranking)
         leads: dict[int, list[int]] = {}
         if keyword is not None:
             ids = dict.fromkeys([*cosines, *dict(keyword.ranking)])
-            leads = self._storage.chunks.leads(ids, LEADS)
+            leads = self._storage.chunks.leads(ids, OPENING_CHUNKS)
             ids |= dict.fromkeys(chain.from_iterable(leads.values()))
             without = [id for id in ids if id not in cosines]
             cosines |= vectors.cosines(vector, without)
-        return Neighbours(cosines, vectors.sample(vector), leads)
+        return VectorEvidence(cosines, vectors.sample(vector), leads)
 
     def _weights(
         self, keyword_leg: KeywordLeg | None, vector_ranking: Ranking | None, phrasing: Phrasing
@@ -371,11 +371,11 @@ class Search:
             weights = WEIGHTS
         return weights[0] / sum(weights), weights[1] / sum(weights)
 
-    def _candidates(self, legs: Legs, phrasing: Phrasing) -> list[Hit]:
+    def _candidates(self, fused: FusedScores, phrasing: Phrasing) -> list[Hit]:
         """Return a hit for every chunk that a leg found and that still exists."""
-        ids = [*legs.keyword_scores, *legs.vector_scores]
+        ids = [*fused.keyword_scores, *fused.vector_scores]
         candidates = self._storage.chunks.candidates(dict.fromkeys(ids))
-        return [Hit(candidate, legs, phrasing) for candidate in candidates]
+        return [Hit(candidate, fused, phrasing) for candidate in candidates]
 
 
 def _of_query(state: SearchState) -> OfQuery:

@@ -102,8 +102,8 @@ def result_of(
         "role": shown.role,
         "metadata": row.metadata,
         "scores": {
-            "keyword": _significant(hit.legs.keyword_scores, hit.id),
-            "vector": _significant(hit.legs.cosines, hit.id),
+            "keyword": _significant(hit.fused.keyword_scores, hit.id),
+            "vector": _significant(hit.fused.cosines, hit.id),
         },
     }
     if row.pages:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..text.declarations import STRUCK, statements, strikes, tasks, words
 from .hit import Hit
-from .stages import having_word
+from .stages import matching_texts
 
 if TYPE_CHECKING:
     from ..storage.interface import Storage
@@ -124,7 +124,7 @@ def _declared(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
 
 def _asked_for(texts: Collection[str], state: "SearchState") -> set[str]:
     """Those of the texts that have a word of the question, or of another phrasing."""
-    return set().union(*(having_word(texts, phrasing.query) for phrasing in state.phrasings))
+    return set().union(*(matching_texts(texts, phrasing.query) for phrasing in state.phrasings))
 
 
 # --- front matter

@@ -47,16 +47,16 @@ NEAR = 0.3
 def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Give each candidate the weighted sum of the scores of both legs."""
     candidates = list(hits)
-    if candidates and candidates[0].legs.needs_coverage:
+    if candidates and candidates[0].fused.needs_coverage:
         cover(candidates, state)
     for hit in candidates:
-        for part in hit.legs.parts(hit.id, hit.covered.share if hit.covered else 0.0):
+        for part in hit.fused.parts(hit.id, hit.covered.share if hit.covered else 0.0):
             hit.add(*part)
-        hit.source = hit.legs.source(hit.id)
+        hit.source = hit.fused.source(hit.id)
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
 
-def having_word(texts: Iterable[str], query: "Query") -> set[str]:
+def matching_texts(texts: Iterable[str], query: "Query") -> set[str]:
     """Those of the texts that have a word of the query, in any form."""
     words = {text: analyzer.searchable(text).split() for text in texts}
     asked = [word.tokens[0] for word in query.affordable_words]
@@ -69,16 +69,16 @@ def having_word(texts: Iterable[str], query: "Query") -> set[str]:
     }
 
 
-def with_evidence(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+def boost_context(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """In the hybrid mode, raise scores by the neighbours and the document of a hit.
 
     A chunk of a few lines has little evidence; among other chunks that answer, it is more likely
     the right place. Larger shares find more right documents and fewer right passages.
     """
-    return add_evidence(list(hits)) if state.request.mode == "hybrid" else hits
+    return add_context(list(hits)) if state.request.mode == "hybrid" else hits
 
 
-def add_evidence(hits: list[Hit]) -> list[Hit]:
+def add_context(hits: list[Hit]) -> list[Hit]:
     """Add shares of the neighbours' and the document's scores to each score.
 
     All scores are then scaled so that the best one is unchanged. Where every document has one hit,
@@ -138,7 +138,7 @@ def best_of_phrasings(hits: Iterable[Hit]) -> list[Hit]:
     """
     by_chunk: dict[int, list[Hit]] = defaultdict(list)
     for hit in hits:
-        hit.multiply("match", hit.legs.share_of_full)
+        hit.multiply("match", hit.fused.share_of_full)
         by_chunk[hit.id].append(hit)
     kept = []
     highest = 0.0
@@ -210,7 +210,7 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
     return any(period.meets(mention) for period in closed for mention in named)
 
 
-def less_of_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+def demote_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """For a short question in the hybrid mode, lower the scores of what only the assistant says in a
     conversation: its pages answer less often than what the user said.
 
@@ -262,7 +262,7 @@ def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     return list(first.values())
 
 
-def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+def diversify(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Allow at most MOST_OF_ONE hits of one document among the FIRST; move its others behind them,
     unless nothing else was found.
 
@@ -364,7 +364,7 @@ def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
     return False
 
 
-def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+def drop_unrelated(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """Under filters, return nothing unless a hit has a word of the query, is dated by its days, or is
     near to it.
 
@@ -375,8 +375,8 @@ def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         return hits
     candidates = list(hits)
     for hit in candidates:
-        is_near = hit.legs.nearness.get(hit.id, 0.0) >= NEAR
-        if is_near or hit.is_of_date or hit.id in hit.legs.keyword_scores:
+        is_near = hit.fused.nearness.get(hit.id, 0.0) >= NEAR
+        if is_near or hit.is_of_date or hit.id in hit.fused.keyword_scores:
             return candidates
     return []
 
@@ -416,7 +416,7 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
         size *= 2
         _set_coverage(batch, state)
         for hit in batch:
-            hit.nearness = hit.legs.nearness.get(hit.id)
+            hit.nearness = hit.fused.nearness.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
             if hit.lacks_name:
                 hit.confidence = min(hit.confidence, MOST_WITHOUT_NAME)

@@ -15,7 +15,7 @@ from .filters import Filters
 from .growing import GrowingDocument
 from .keyword import BM25Index
 from .links import LinkReader
-from .prepared import Prepared, Whole
+from .prepared import DocumentExport, Prepared
 from .query_cache import QueryCache
 from .rows import (
     LAST_LINE,
@@ -144,7 +144,7 @@ class Documents(Protocol):
     def from_path(self, path: str) -> list[StoredDocument]:
         """The documents that came from this file, or from files below this folder."""
 
-    def whole(self, doc_id: str) -> Whole | None:
+    def whole(self, doc_id: str) -> DocumentExport | None:
         """The complete document with this id, or None."""
 
     def texts_cut_otherwise(self, chunking: str) -> list[str]:

@@ -45,7 +45,7 @@ def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
     }
 
 
-class Whole(NamedTuple):
+class DocumentExport(NamedTuple):
     """A document as `interface.Documents.put` takes it, with the known embeddings of its texts."""
 
     prepared: Prepared
@@ -54,7 +54,7 @@ class Whole(NamedTuple):
 
 def whole(
     row: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]], links: DocumentLinks
-) -> Whole:
+) -> DocumentExport:
     """Make a Whole from rows.
 
     `row` is the row of the document with `pages` and `extracted` from the table of extracts.
@@ -74,4 +74,4 @@ def whole(
         {key: value for key, value in each.items() if key not in ("embedding", "truncated")}
         for each in chunks
     ]
-    return Whole(Prepared(own, plain, texts_of(plain), links=links), vectors)
+    return DocumentExport(Prepared(own, plain, texts_of(plain), links=links), vectors)

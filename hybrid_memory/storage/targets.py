@@ -29,7 +29,7 @@ LINES = re.compile(
 )
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Lines counted from 1, from a column of the first on; or a `part` of a document: a heading, or
     ^ and the name of a block.
     """
@@ -40,10 +40,10 @@ class Place(NamedTuple):
     part: str = ""
 
 
-WHOLE = Place()
+WHOLE = Location()
 
 
-def find(storage: "Storage", target: str) -> tuple[str, Place]:
+def find(storage: "Storage", target: str) -> tuple[str, Location]:
     """Return the id of the document, and the place in it. Raises QueryError if it may be several,
     NotFoundError if it is none.
     """
@@ -63,17 +63,17 @@ def find(storage: "Storage", target: str) -> tuple[str, Place]:
         if target[at] == "#" and before and part:
             doc_id = _document(storage, before)
             if doc_id:
-                return doc_id, Place(part=part)
+                return doc_id, Location(part=part)
     raise _not_found(storage.catalog, name)
 
 
-def split_target(target: str) -> tuple[str, Place]:
+def split_target(target: str) -> tuple[str, Location]:
     """Return the name in a target, and its place; the whole target without lines behind it."""
     lines = LINES.fullmatch(target)
     if not lines:
         return target, WHOLE
     start = int(lines["start"])
-    return lines["name"], Place(start, int(lines["column"] or 1), int(lines["end"] or start))
+    return lines["name"], Location(start, int(lines["column"] or 1), int(lines["end"] or start))
 
 
 def _document(storage: "Storage", name: str) -> str | None:

@@ -31,8 +31,8 @@ from . import plan
 from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
 from .report import LITTLE_NEW, UNCHANGED, Report
-from .texts import cut_texts_anew
-from .writing import Recut, Writer
+from .texts import rechunk_stored_texts
+from .writing import RechunkBuffer, Writer
 
 if TYPE_CHECKING:
     from ..documents.formats import GrowingReading
@@ -179,18 +179,20 @@ class Ingest:
     def _read_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
         """Read and write the files of a source that are due."""
         rules = self._rules_for(listing.source)
-        intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
+        source_ingest = SourceIngest(
+            self._store, listing, rules, writer, self._refusals, self.report
+        )
         writer.embedder = self._builtin
         try:
             if listing.unchanged:
                 self.report.skip(UNCHANGED, listing.unchanged)
                 self._done += listing.unchanged
                 self._tell_files(writer)
-            for number, (due, outcome) in enumerate(self._outcomes(intake, workers), 1):
+            for number, (due, outcome) in enumerate(self._outcomes(source_ingest, workers), 1):
                 if due:
-                    intake.index(due, outcome)
+                    source_ingest.index(due, outcome)
                 if number == len(listing.files):  # the last one
-                    intake.finish()
+                    source_ingest.finish()
                 self._done += 1
                 self._tell_files(writer)
         except KeyboardInterrupt:
@@ -200,7 +202,7 @@ class Ingest:
             self._done = max(self._done, in_store)  # the last file may have been read
             self._tell_files(writer)
             raise
-        intake.remember_source()
+        source_ingest.remember_source()
 
     def _rules_for(self, source: Source) -> Rules:
         if self._rechunk:
@@ -208,16 +210,16 @@ class Ingest:
         return self._rules
 
     def _outcomes(
-        self, intake: "Intake", workers: "Workers | None"
+        self, source_ingest: "SourceIngest", workers: "Workers | None"
     ) -> Iterator[tuple["Due | None", Outcome | None]]:
         """Yield the work for each file, with its outcome if a worker has done it."""
         if workers is None:
-            yield from ((due, None) for due in intake.decisions())
+            yield from ((due, None) for due in source_ingest.decisions())
             return
         builtin = self._builtin
         model = (builtin.provider, builtin.path) if builtin else None
-        jobs = ((due, due and due.job) for due in intake.decisions())
-        yield from workers.outcomes(jobs, intake.options, model)
+        jobs = ((due, due and due.job) for due in source_ingest.decisions())
+        yield from workers.outcomes(jobs, source_ingest.options, model)
 
     @property
     def _builtin(self) -> "BuiltinEmbedder | None":
@@ -258,7 +260,7 @@ class Ingest:
         Sizes given to this ingest apply to its paths alone.
         """
         if self._rechunk and self._template.chunk_size is None:
-            cut_texts_anew(self._store, self.report)
+            rechunk_stored_texts(self._store, self.report)
 
     def _embed(self) -> None:
         def on_total(total: int) -> Callable[[int], None]:
@@ -355,7 +357,7 @@ class Due(NamedTuple):
     job: Job | None
 
 
-class Intake:
+class SourceIngest:
     """Reads and writes the files of one source. Unreadable files are errors in the report."""
 
     def __init__(
@@ -375,7 +377,7 @@ class Intake:
         self._writer = writer
         self._refusals = refusals
         self._report = report
-        self._recut = Recut(
+        self._recut = RechunkBuffer(
             store, source.path, lambda document: writer.add(source, document), report
         )
         self.options = ReadOptions.of(source, store.config)

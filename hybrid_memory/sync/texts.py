@@ -3,12 +3,12 @@
 from contextlib import suppress
 
 from ..documents.document import Document, chunking
-from ..indexing.documents import OvertakenError, StoredText, put_again, stored_text
+from ..indexing.documents import ConcurrentUpdateError, StoredText, put_again, stored_text
 from ..storage.prepared import Prepared
 from ..store import HybridStore
 from ..text.characters import plural
 from .report import Report
-from .writing import Recut
+from .writing import RechunkBuffer
 
 
 def chunking_of_texts(store: HybridStore) -> str:
@@ -19,7 +19,7 @@ def chunking_of_texts(store: HybridStore) -> str:
     return chunking(settings["chunk_size"], settings["chunk_overlap"], settings["date_keys"])
 
 
-def cut_texts_anew(store: HybridStore, report: Report) -> None:
+def rechunk_stored_texts(store: HybridStore, report: Report) -> None:
     """Re-chunk all texts without a file whose chunking differs from the settings.
 
     Each is written in one transaction, once its new chunks have embeddings; until then it keeps its
@@ -30,12 +30,12 @@ def cut_texts_anew(store: HybridStore, report: Report) -> None:
 
     def write(prepared: Prepared) -> None:
         doc_id = prepared.row["doc_id"]
-        with suppress(OvertakenError):
+        with suppress(ConcurrentUpdateError):
             put_again(store.storage, prepared, follows=before.pop(doc_id))
             done.append(doc_id)
             report.chunks += len(prepared.chunks)
 
-    recut = Recut(store, store.path, write, report)
+    recut = RechunkBuffer(store, store.path, write, report)
     for doc_id in store.storage.documents.texts_cut_otherwise(chunking_of_texts(store)):
         text = stored_text(store.storage, doc_id)
         if text is not None:

@@ -202,7 +202,7 @@ class Writer:
         self._report.chunks += written
 
 
-class Recut:
+class RechunkBuffer:
     """Holds back re-chunked documents until their new chunks are embedded.
 
     The new embeddings wait in spare_embeddings. A document that cannot be embedded keeps its old

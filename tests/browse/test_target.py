@@ -4,7 +4,7 @@ import pytest
 
 from hybrid_memory import HybridStore, QueryError
 from hybrid_memory.browse.passage import read
-from hybrid_memory.storage.targets import Place, split_target
+from hybrid_memory.storage.targets import Location, split_target
 
 PLAN = """\
 ---
@@ -108,9 +108,9 @@ def test_a_part_of_a_document(vault: HybridStore, part: str, lines: tuple[int, i
 
 def test_lines_without_a_name_are_a_place() -> None:
     assert [split_target(f"any#L{text}")[1] for text in ("12-30", "12", "12C501-30")] == [
-        Place(12, 1, 30),
-        Place(12, 1, 12),
-        Place(12, 501, 30),
+        Location(12, 1, 30),
+        Location(12, 1, 12),
+        Location(12, 501, 30),
     ]
 
 

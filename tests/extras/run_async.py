@@ -13,7 +13,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from hybrid_memory.extras.mcp.stdio import Server
+from hybrid_memory.extras.mcp.stdio import StdioServer
 from hybrid_memory.extras.mcp.tools import Tools
 
 
@@ -40,7 +40,7 @@ async def connection(tools: Tools) -> AsyncIterator[Any]:
             lines.put(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     def serve() -> None:
-        Server(tools).serve(iter(lines.get, None), write)
+        StdioServer(tools).serve(iter(lines.get, None), write)
 
     server = Thread(target=serve)
     server.start()

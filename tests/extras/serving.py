@@ -11,14 +11,14 @@ from unittest.mock import patch
 import requests
 
 from hybrid_memory.extras.serve.command import start
-from hybrid_memory.extras.serve.server import Server
+from hybrid_memory.extras.serve.server import PageServer
 from hybrid_memory.surface.arguments import parse
 
 
 class Client(requests.Session):
     """Asks the server at `base`. `server` is set where it runs in this process."""
 
-    server: Server
+    server: PageServer
 
     def __init__(self, base: str) -> None:
         super().__init__()

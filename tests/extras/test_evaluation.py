@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hybrid_memory import EmbedderError, HybridStore, SourceError
 from hybrid_memory.extras.evaluation.evaluation import (
     Grades,
-    Lines,
+    JudgedLines,
     Question,
     evaluate,
     evidence,
@@ -321,7 +321,12 @@ def test_evidence_by_hand() -> None:
         {"doc_id": "a", "text": "x" * 200, "start_line": 1, "end_line": 4},
         {"doc_id": "b", "text": "y" * 100, "start_line": 1, "end_line": 2},
     ]
-    wanted = [Lines("a", 4, 6), Lines("a", 5, 6), Lines("b", 2, 2), Lines("b", 3, 9)]
+    wanted = [
+        JudgedLines("a", 4, 6),
+        JudgedLines("a", 5, 6),
+        JudgedLines("b", 2, 2),
+        JudgedLines("b", 3, 9),
+    ]
     assert [evidence(results, wanted, budget) for budget in (199, 200, 299, 300)] == [
         0,
         0.25,

@@ -25,7 +25,7 @@ from hybrid_memory import HybridStore, __version__
 from hybrid_memory.config import merge_layers
 from hybrid_memory.errors import Message, WayOut
 from hybrid_memory.extras import agent_text
-from hybrid_memory.extras.mcp.stdio import Server
+from hybrid_memory.extras.mcp.stdio import StdioServer
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.search.advice import OTHER_WORDS, UNCLEAR
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
@@ -332,7 +332,7 @@ def test_the_answer_of_a_cancelled_call_is_not_sent(environ: dict[str, str]) -> 
         yield json.dumps(call | {"id": 2}).encode()
 
     tools = Tools(open_slowly, open_slowly, merge_layers(), lambda path: {})
-    Server(tools).serve(lines(), lambda line: sent.append(json.loads(line)["id"]))
+    StdioServer(tools).serve(lines(), lambda line: sent.append(json.loads(line)["id"]))
     assert sent == [2]
 
 

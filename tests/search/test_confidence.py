@@ -11,7 +11,7 @@ from hybrid_memory.fts import FTSIndex
 from hybrid_memory.indexing.pending import new_vectors
 from hybrid_memory.search.advice import OTHER_WORDS
 from hybrid_memory.search.coverage import Coverage, of_chunks
-from hybrid_memory.search.legs import measure_nearness
+from hybrid_memory.search.fusion import measure_nearness
 from hybrid_memory.search.request import Request
 from hybrid_memory.search.stages import confidence
 from hybrid_memory.storage.filters import Filters

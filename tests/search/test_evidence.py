@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid_memory.search.fusion import normalize_scores
 from hybrid_memory.search.hit import Hit, Step
-from hybrid_memory.search.legs import put_on_one_scale
 from hybrid_memory.search.phrasing import Phrasing
-from hybrid_memory.search.stages import BEST, DOCUMENT_SHARE, NEIGHBOUR_SHARE, add_evidence
+from hybrid_memory.search.stages import BEST, DOCUMENT_SHARE, NEIGHBOUR_SHARE, add_context
 from hybrid_memory.storage.rows import Candidate
 from hybrid_memory.text.query import Query
 
@@ -16,7 +16,7 @@ QUESTION = Phrasing(Query("server"), [], SimpleNamespace(), is_question=True)
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
     candidate = Candidate(id, doc_id, f"{doc_id}-{id}", "", "", None, None, None)
-    made = Hit(candidate, put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0)), QUESTION)
+    made = Hit(candidate, normalize_scores(None, None, {}, {}, {}, (1.0, 0.0)), QUESTION)
     made.add("keyword", score)
     return made
 
@@ -35,7 +35,7 @@ def test_neighbours_and_the_best_of_a_document_add_their_shares() -> None:
         hit(4, "a", 0.2),
         hit(9, "a", 0.1),
     ]
-    found = {each.id: each for each in add_evidence(hits)}
+    found = {each.id: each for each in add_context(hits)}
     raised = {1: 1.201, 2: 1.036, 5: 0.963, 3: 0.711, 4: 0.386, 9: 0.261}
     assert list(found) == list(raised)
     assert {id: each.score for id, each in found.items()} == pytest.approx(
@@ -61,8 +61,8 @@ def test_a_chunk_among_good_ones_passes_a_lonely_one() -> None:
         hit(12, "together", 0.9),
         hit(13, "together", 0.9),
     ]
-    assert add_evidence(hits)[0].id == 11
-    assert add_evidence(hits)[0].score == pytest.approx(1.0)
+    assert add_context(hits)[0].id == 11
+    assert add_context(hits)[0].score == pytest.approx(1.0)
 
 
 scores = st.floats(0, 1, allow_subnormal=False)
@@ -71,7 +71,7 @@ scores = st.floats(0, 1, allow_subnormal=False)
 @given(st.lists(scores))
 def test_where_each_document_has_one_chunk_nothing_changes(values: list[float]) -> None:
     hits = [hit(id, f"d{id}", score) for id, score in enumerate(sorted(values, reverse=True))]
-    found = add_evidence(hits)
+    found = add_context(hits)
     assert [each.id for each in found] == [each.id for each in hits]
     assert [each.score for each in found] == pytest.approx([each.score for each in hits])
 
@@ -80,7 +80,7 @@ def test_where_each_document_has_one_chunk_nothing_changes(values: list[float]) 
 def test_the_best_score_stays(chunks: dict[int, tuple[str, float]]) -> None:
     hits = [hit(id, doc_id, score) for id, (doc_id, score) in chunks.items()]
     before = {each.id: each.score for each in hits}
-    found = add_evidence(hits)
+    found = add_context(hits)
     assert (
         found[0].score == max(each.score for each in found) == pytest.approx(max(before.values()))
     )
@@ -88,10 +88,10 @@ def test_the_best_score_stays(chunks: dict[int, tuple[str, float]]) -> None:
 
 
 def test_nothing_and_zero_are_left_alone() -> None:
-    assert add_evidence([]) == []
-    assert [each.score for each in add_evidence([hit(1, "a", 0.0), hit(2, "a", 0.0)])] == [0.0, 0.0]
+    assert add_context([]) == []
+    assert [each.score for each in add_context([hit(1, "a", 0.0), hit(2, "a", 0.0)])] == [0.0, 0.0]
 
 
 def test_equal_hits_stay_in_the_order_they_came() -> None:
     hits = [hit(7, "c", 0.5), hit(1, "a", 0.5), hit(4, "b", 0.5)]
-    assert [each.id for each in add_evidence(hits)] == [7, 1, 4]
+    assert [each.id for each in add_context(hits)] == [7, 1, 4]

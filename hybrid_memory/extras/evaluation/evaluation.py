@@ -47,7 +47,7 @@ Grades = dict[str, float]  # doc_id -> grade of its relevance, > 0
 Figures = dict[str, float]  # name of a measure -> value
 
 
-class Lines(NamedTuple):
+class JudgedLines(NamedTuple):
     """Lines first..last of a document."""
 
     document: str
@@ -94,12 +94,12 @@ def rank(ranking: Sequence[str], grades: Grades) -> int | None:
 
 
 def evidence(
-    results: Sequence[Mapping[str, Any]], wanted: Sequence[Lines], characters: int
+    results: Sequence[Mapping[str, Any]], wanted: Sequence[JudgedLines], characters: int
 ) -> float:
     """The share of the wanted lines that are in the first results, up to a total of `characters` of
     text.
     """
-    found: set[Lines] = set()
+    found: set[JudgedLines] = set()
     for result in results:
         characters -= len(result["text"])
         if characters < 0:
@@ -184,7 +184,7 @@ def read_qrels(path: str) -> dict[str, Grades]:
     return dict(qrels)
 
 
-def without_lines(grades: Grades) -> tuple[Grades, list[Lines]]:
+def without_lines(grades: Grades) -> tuple[Grades, list[JudgedLines]]:
     """Split judgements into documents, with the best grade of their lines, and cited lines.
 
     {"a.md#L3-L5": 2, "a.md#L9": 1, "b.md": 1} -> {"a.md": 2, "b.md": 1}, [("a.md", 3, 5), ("a.md",
@@ -195,7 +195,7 @@ def without_lines(grades: Grades) -> tuple[Grades, list[Lines]]:
     for name, grade in grades.items():
         if cited := _CITATION.fullmatch(name):
             name = cited[1]
-            lines.append(Lines(name, int(cited[2]), int(cited[3] or cited[2])))
+            lines.append(JudgedLines(name, int(cited[2]), int(cited[3] or cited[2])))
         documents[name] = max(grade, documents.get(name, 0.0))
     return documents, lines
 
@@ -273,7 +273,7 @@ def evaluate(
         for id, (grades, _) in judged.items()
     }
     cited = {
-        id: {Lines(documents.get(name, name), first, last) for name, first, last in lines}
+        id: {JudgedLines(documents.get(name, name), first, last) for name, first, last in lines}
         for id, (_, lines) in judged.items()
     }
     if not wanted:

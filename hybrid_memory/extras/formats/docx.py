@@ -63,12 +63,12 @@ def extract(data: bytes) -> Extract:
             "it is encrypted, or an old .doc; save it as .docx without a password", "encrypted"
         )
     with read_as("a DOCX"):
-        document = Document(ZipFile(BytesIO(data)))
+        document = WordDocument(ZipFile(BytesIO(data)))
         blocks = list(document.blocks())
     return extract_of(blocks, document.metadata(), document.damaged)
 
 
-class Document:
+class WordDocument:
     """The parts of a file, with its styles, lists and links."""
 
     def __init__(self, archive: ZipFile) -> None:

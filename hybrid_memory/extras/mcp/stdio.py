@@ -52,7 +52,7 @@ CALLS = 16  # concurrent calls of these
 Message = dict[str, Any]
 
 
-class Server:
+class StdioServer:
     """Answers the messages of a client."""
 
     def __init__(self, tools: Tools) -> None:
@@ -248,4 +248,4 @@ def serve(tools: Tools) -> None:
     with os.fdopen(os.dup(1), "wb", buffering=0) as out:
         sys.stdout.flush()
         os.dup2(2, 1)
-        Server(tools).serve(sys.stdin.buffer, out.write)
+        StdioServer(tools).serve(sys.stdin.buffer, out.write)

@@ -22,7 +22,7 @@ IN_ORDER = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s) order by d.doc_id, c.id
 """
-LEADS = """
+OPENING_CHUNKS = """
 select c.id, array(select id from chunks where space = %(space)s and document = c.document
                    order by id limit %(count)s)
 from   chunks c
@@ -95,7 +95,7 @@ class Chunks:
         return list(map(Candidate._make, self._of(ids, CANDIDATES)))
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        return dict(self._of(ids, LEADS, count=count))
+        return dict(self._of(ids, OPENING_CHUNKS, count=count))
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         rows = self._of(ids, CHUNK_ROWS, host=here())

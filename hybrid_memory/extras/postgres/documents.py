@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...paths import is_in
 from ...storage.encoding import encode_embedding
 from ...storage.growing import WRITTEN, GrowingDocument, Resumption
-from ...storage.prepared import Prepared, Whole, whole
+from ...storage.prepared import DocumentExport, Prepared, whole
 from ...storage.rows import StoredDocument, Vectors
 from ...text.equality import spelled
 from ...text.links import NO_LINKS, DocumentLinks
@@ -319,7 +319,7 @@ class Documents:
         documents = map(_stored, self._conn.all(OF_FILES, {"space": self._space, "host": here()}))
         return [document for document in documents if document.path and is_in(document.path, path)]
 
-    def whole(self, doc_id: str) -> Whole | None:
+    def whole(self, doc_id: str) -> DocumentExport | None:
         documents = self._conn.dicts(
             WHOLE, {"space": self._space, "host": here(), "doc_id": text(doc_id)}
         )

@@ -99,7 +99,7 @@ IS_LIVE = (
 )
 
 
-class Block(NamedTuple):
+class PostingBlock(NamedTuple):
     """A row of the table `postings`."""
 
     term: int
@@ -113,13 +113,13 @@ def payload(length: int) -> int:
     return min(length, MOST_LENGTH) << WEIGHT_BITS
 
 
-def blocks(term: int, entries: Sequence[int]) -> Iterator[Block]:
+def blocks(term: int, entries: Sequence[int]) -> Iterator[PostingBlock]:
     """Yield the blocks of a term. Entries must ascend, and have whole chunk ids as their places."""
     for start in range(0, len(entries), SIZE):
         some = entries[start : start + SIZE]
         first = some[0] >> PLACE
         base = first << PLACE
-        yield Block(term, first, some[-1] >> PLACE, [entry - base for entry in some])
+        yield PostingBlock(term, first, some[-1] >> PLACE, [entry - base for entry in some])
 
 
 def decoded(rows: str, *columns: str) -> str:
@@ -341,7 +341,7 @@ class Postings:
     def _merge(self, statement: str, **which: Any) -> None:
         self._conn.execute(statement, which | {"space": self._space})
 
-    def _add_blocks(self, made: Sequence[Block]) -> None:
+    def _add_blocks(self, made: Sequence[PostingBlock]) -> None:
         for start in range(0, len(made), BLOCKS):
             terms, firsts, lasts, written = zip(*made[start : start + BLOCKS], strict=True)
             columns = {
@@ -458,7 +458,7 @@ def entries_of(
     return entries
 
 
-def _blocks_of(entries: Mapping[int, list[int]]) -> list[Block]:
+def _blocks_of(entries: Mapping[int, list[int]]) -> list[PostingBlock]:
     """The blocks of terms, by id, in the order of the table's index."""
     return [block for id in sorted(entries) for block in blocks(id, entries[id])]
 

@@ -25,7 +25,7 @@ SHORTEST = 16  # characters; a shorter text is not cut
 LARGEST = 1e9  # bound of a plausible score; logits are within a few tens
 
 
-class Reranker:
+class BaseReranker:
     """Scores passages for a query. A subclass asks the model in `_request`.
 
     `name` describes the model or server for users, and is the cache key of its scores. `timeout` is
@@ -143,7 +143,7 @@ NEAREST = 1e-7  # least distance of a probability from 0 and 1: the resolution o
 
 
 def reranked(
-    hits: "Iterable[Hit]", state: "SearchState", *, reranker: "Reranker", settings: "Settings"
+    hits: "Iterable[Hit]", state: "SearchState", *, reranker: "BaseReranker", settings: "Settings"
 ) -> "list[Hit]":
     """Return the hits, best first, after the reranker has scored the first `rerank_limit` of them.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...embedding.transport import STOP, Failure
 from ..environment import missing_package
-from .base import Reranker
+from .base import BaseReranker
 
 if TYPE_CHECKING:
     from ...config import Settings
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT = "Xenova/ms-marco-MiniLM-L-6-v2"
 
 
-class LocalReranker(Reranker):
+class LocalReranker(BaseReranker):
     """Reranks with a local model.
 
     `model` is the name of a cross-encoder supported by fastembed, which downloads it on first use,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...embedding.transport import Server
-from .base import Reranker
+from .base import BaseReranker
 
 if TYPE_CHECKING:
     from ...config import Settings
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LATER = 30.0
 
 
-class Form(NamedTuple):
+class ServerForm(NamedTuple):
     """The format of a server's requests and replies."""
 
     name: str  # in messages
@@ -37,7 +37,7 @@ class Form(NamedTuple):
 FORMS = {
     # TEI accepts 32 texts, unless it was started with --max-client-batch-size. raw_scores are the
     # scores before the sigmoid function.
-    "tei": Form(
+    "tei": ServerForm(
         "TEI",
         "http://localhost:8080",
         "/rerank",
@@ -48,15 +48,15 @@ FORMS = {
         batch=32,
         more={"raw_scores": True, "truncate": True},
     ),
-    "llamacpp": Form("llama.cpp", "http://localhost:8080", "/v1/rerank", "LLAMA_API_KEY"),
-    "vllm": Form(
+    "llamacpp": ServerForm("llama.cpp", "http://localhost:8080", "/v1/rerank", "LLAMA_API_KEY"),
+    "vllm": ServerForm(
         "vLLM",
         "http://localhost:8000",
         "/v1/rerank",
         "VLLM_API_KEY",
         more={"truncate_prompt_tokens": -1},
     ),
-    "jina": Form(
+    "jina": ServerForm(
         "Jina",
         "https://api.jina.ai",
         "/v1/rerank",
@@ -65,7 +65,7 @@ FORMS = {
         is_remote=True,
         more={"return_documents": False},
     ),
-    "cohere": Form(
+    "cohere": ServerForm(
         "Cohere",
         "https://api.cohere.com",
         "/v2/rerank",
@@ -73,7 +73,7 @@ FORMS = {
         "rerank-v4.0-fast",
         is_remote=True,
     ),
-    "voyage": Form(
+    "voyage": ServerForm(
         "Voyage",
         "https://api.voyageai.com",
         "/v1/rerank",
@@ -85,7 +85,7 @@ FORMS = {
 }
 
 
-class ServerReranker(Reranker):
+class ServerReranker(BaseReranker):
     """A server of the form FORMS[provider]. `url` None means the default URL of the form."""
 
     def __init__(self, provider: str, url: str | None, model: str | None, timeout: float) -> None:

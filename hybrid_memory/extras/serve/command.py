@@ -27,8 +27,8 @@ from ..watch import Watch
 from . import server
 from .bounds import bounds_of
 from .memory import Memory
-from .security import Guard, Hosts, Token, in_address, kept_token
-from .server import Server
+from .security import AccessToken, Guard, Hosts, in_address, kept_token
+from .server import PageServer
 
 
 def run_serve(args: Namespace) -> int:
@@ -37,7 +37,7 @@ def run_serve(args: Namespace) -> int:
     os._exit(0)  # without waiting for work that the end of the server cut off
 
 
-def start(args: Namespace) -> tuple[Server, socket]:
+def start(args: Namespace) -> tuple[PageServer, socket]:
     """Open the socket, and print the URL. Return the server to run, and the socket, in which
     requests wait until then. Raises ConfigError, or StoreError if there is no database.
     """
@@ -74,12 +74,12 @@ def start(args: Namespace) -> tuple[Server, socket]:
         page = f"{url}#token={token.secret}" if token else url
         Thread(target=webbrowser.open, args=(page,), daemon=True).start()
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
-    return Server(app, memory), listener
+    return PageServer(app, memory), listener
 
 
-def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> Token | None:
+def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> AccessToken | None:
     if args.token:
-        return Token(args.token)
+        return AccessToken(args.token)
     if args.token is None and is_loopback:
         return None
     database = os.path.abspath(db_path)

@@ -32,7 +32,7 @@ STATUSES = {  # of errors, in revision 2026-07-28
 
 def endpoint(tools: Tools) -> Callable[[Request], Awaitable[Response]]:
     """Return the function that answers POST /mcp."""
-    server = stdio.Server(tools)
+    server = stdio.StdioServer(tools)
 
     async def respond(request: Request) -> Response:
         message = await responses.json_body(request)
@@ -46,7 +46,7 @@ def endpoint(tools: Tools) -> Callable[[Request], Awaitable[Response]]:
 
 
 def reply(
-    server: stdio.Server, headers: Mapping[str, str], message: stdio.Message
+    server: stdio.StdioServer, headers: Mapping[str, str], message: stdio.Message
 ) -> tuple[int, stdio.Message | None]:
     """Return the status and the answer to a message; no answer if it needs none."""
     parameters = message.get("params")

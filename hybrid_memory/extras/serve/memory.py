@@ -42,7 +42,7 @@ class OpenedStore(NamedTuple):
     file: File | None
 
 
-class Workers:
+class StoreThreads:
     """Threads that work on stores, which stay open between requests."""
 
     def __init__(self, open_store: OpenStore, count: int) -> None:
@@ -169,10 +169,10 @@ class Memory:
         self.bounds = bounds
         self._open_store = open_store
         self._needs_token = needs_token
-        self.readers = Workers(open_store, READERS)
-        self.writer = Workers(open_store, 1)
-        self.slow = Workers(open_store, 1)  # for long work
-        self._states = Workers(open_store, 1)
+        self.readers = StoreThreads(open_store, READERS)
+        self.writer = StoreThreads(open_store, 1)
+        self.slow = StoreThreads(open_store, 1)  # for long work
+        self._states = StoreThreads(open_store, 1)
         self._run = urandom(8)
         self._update: Update | None = None
         self.watcher: Thread | None = None

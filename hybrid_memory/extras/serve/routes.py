@@ -380,7 +380,7 @@ OPERATIONS = (
         "/api/session",
         session,
         may=(400, 413, 415),
-        body="Token",
+        body="AccessToken",
         answers=COOKIE,
     ),
 )

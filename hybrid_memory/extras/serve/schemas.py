@@ -192,5 +192,5 @@ SCHEMAS: Mapping[str, Json] = {
         server=fields(version=TEXT, watching=SWITCH, updating=SWITCH, token=SWITCH),
     ),
     "Findings": listed(fields(check=TEXT, ok=SWITCH_OR_NULL, text=TEXT)),
-    "Token": {"type": "object", "properties": {"token": TEXT}},
+    "AccessToken": {"type": "object", "properties": {"token": TEXT}},
 }

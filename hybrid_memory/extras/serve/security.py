@@ -52,7 +52,7 @@ HEADERS = {
 }
 
 
-class Token:
+class AccessToken:
     """A secret. The cookie is derived from it, so that browsers do not store the token itself."""
 
     def __init__(self, secret: str) -> None:
@@ -77,7 +77,7 @@ def are_equal(a: str, b: str) -> bool:
     return hmac.compare_digest(a.encode("utf-8", "backslashreplace"), b.encode())
 
 
-def kept_token(path: str) -> Token:
+def kept_token(path: str) -> AccessToken:
     """Read the token from a file that only its owner can read; create the file if it is missing.
     Raises ConfigError.
     """
@@ -94,7 +94,7 @@ def kept_token(path: str) -> Token:
             if not secret:
                 secret = secrets.token_urlsafe(32)
                 print(secret, file=file)
-            return Token(secret)
+            return AccessToken(secret)
     except OSError as error:
         raise ConfigError(
             f"cannot keep a token in {path}: {error.strerror}; pass one with --token"
@@ -105,7 +105,7 @@ def kept_token(path: str) -> Token:
 
 async def exchange(request: Request) -> Response:
     """Respond to the token with a cookie. Raises Problem."""
-    token: Token | None = request.state.token
+    token: AccessToken | None = request.state.token
     presented = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
@@ -162,7 +162,7 @@ class Guard:
     segments of the path of a document can be decoded.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Hosts, token: Token | None) -> None:
+    def __init__(self, app: ASGIApp, hosts: Hosts, token: AccessToken | None) -> None:
         self._app = app
         self._hosts = hosts
         self._token = token

@@ -63,14 +63,14 @@ def application(memory: Memory, tools: Tools) -> Starlette:
     return app
 
 
-def run(server: "Server", listener: socket.socket) -> None:
+def run(server: "PageServer", listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), listener:
         server.run([listener])
 
 
-class Server(uvicorn.Server):
+class PageServer(uvicorn.Server):
     """A server that ends the memory's work when it shuts down."""
 
     def __init__(self, app: ASGIApp, memory: Memory) -> None:
@@ -82,7 +82,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
-                http=Connection,
+                http=BoundedConnection,
                 loop="asyncio",
                 lifespan="off",
                 timeout_keep_alive=KEPT,
@@ -99,7 +99,7 @@ class Server(uvicorn.Server):
         self._memory.close()
 
 
-class Connection(H11Protocol):
+class BoundedConnection(H11Protocol):
     """A connection that is closed if it waits too long for the rest of a request, too."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

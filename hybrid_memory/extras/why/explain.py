@@ -83,7 +83,7 @@ class Missing(NamedTuple):
     reason: str
 
 
-class Place(NamedTuple):
+class SourcePath(NamedTuple):
     """A path as seen from a source: `names` lead from the source's folder to it."""
 
     source: Source
@@ -226,7 +226,7 @@ def _existing(note: str) -> str | None:
     return None
 
 
-def _places(store: HybridStore, path: str) -> Iterator[Place]:
+def _places(store: HybridStore, path: str) -> Iterator[SourcePath]:
     """Yield the path as seen from each source that contains it, first from the source that would
     ingest it.
     """
@@ -238,10 +238,10 @@ def _places(store: HybridStore, path: str) -> Iterator[Place]:
             folder = os.path.dirname(folder)
         fits = source.is_file == (not names) or os.path.isdir(path)
         if os.path.realpath(folder) == source.path and fits:
-            yield Place(source, os.path.join(source.path, *names), names)
+            yield SourcePath(source, os.path.join(source.path, *names), names)
 
 
-def _indexed_as(store: HybridStore, path: str, places: Sequence[Place]) -> str | None:
+def _indexed_as(store: HybridStore, path: str, places: Sequence[SourcePath]) -> str | None:
     """The id of a file's document, by its path, by its path from a source, or by another link."""
     real = os.path.realpath(path)
     for name in (path, *(place.path for place in places)):
@@ -267,7 +267,7 @@ def _document_of_other_link(store: HybridStore, source: Source, real: str) -> st
     return None
 
 
-def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, Any]:
+def _file(store: HybridStore, path: str, places: Sequence[SourcePath]) -> dict[str, Any]:
     """The answer for a file that is not in the store: from the source that would ingest it, else
     from the first source that leaves it out.
     """
@@ -301,7 +301,7 @@ def _place_to_ingest(path: str) -> str:
 
 
 def _file_of(
-    store: HybridStore, path: str, place: Place, left_out: Missing | None
+    store: HybridStore, path: str, place: SourcePath, left_out: Missing | None
 ) -> dict[str, Any]:
     doc_id = place.source.doc_id("/".join(place.names) or os.path.basename(place.path))
     if left_out is None:

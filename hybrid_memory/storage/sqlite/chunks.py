@@ -23,7 +23,7 @@ from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?))
 """
 
-LEADS = f"""
+OPENING_CHUNKS = f"""
 select c.id, lead.id
 from   chunks c join (select id, doc_id, {END_OF_CHUNK_ID} as place from chunks) lead using (doc_id)
 where  c.id in (select value from json_each(?)) and lead.place in (select '-' || value from json_each(?))
@@ -89,7 +89,7 @@ class Chunks:
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for id, lead in self._conn.execute(
-            LEADS, (json.dumps(list(ids)), json.dumps(list(range(count))))
+            OPENING_CHUNKS, (json.dumps(list(ids)), json.dumps(list(range(count))))
         ):
             found.setdefault(id, []).append(lead)
         return found

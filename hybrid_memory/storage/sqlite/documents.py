@@ -14,7 +14,7 @@ from ...text.characters import storable
 from ...text.links import NO_LINKS, DocumentLinks
 from ...text.terms import Terms, terms
 from ..growing import WRITTEN, GrowingDocument, Resumption
-from ..prepared import Prepared, Whole, whole
+from ..prepared import DocumentExport, Prepared, whole
 from ..rows import StoredDocument, Vectors
 from . import vectors as blocks
 from .catalog import dicts
@@ -119,7 +119,7 @@ class Documents:
         documents = map(_stored, self._conn.execute(OF_FILES))
         return [document for document in documents if document.path and is_in(document.path, path)]
 
-    def whole(self, doc_id: str) -> Whole | None:
+    def whole(self, doc_id: str) -> DocumentExport | None:
         documents = dicts(self._conn.execute(WHOLE, (doc_id,)))
         if not documents:
             return None
@@ -150,13 +150,15 @@ class Documents:
         """
         # A later document may need an embedding that an earlier one loses here
         vectors = dict(new_vectors or {})
-        placing = blocks.Placing(self._conn)
+        placing = blocks.SlotAllocator(self._conn)
         for prepared in documents:
             vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
             self._put_with(prepared, vectors, placing)
         placing.finish()
 
-    def _put_with(self, prepared: Prepared, vectors: Vectors, placing: blocks.Placing) -> None:
+    def _put_with(
+        self, prepared: Prepared, vectors: Vectors, placing: blocks.SlotAllocator
+    ) -> None:
         doc_id = prepared.row["doc_id"]
         before = self._conn.execute(HASHES_OF, (doc_id,)).fetchall()
         if before:
@@ -256,7 +258,7 @@ class GrowingRows(GrowingDocument):
 
 
 def _embedded(
-    chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing
+    chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.SlotAllocator
 ) -> dict[str, Any]:
     """The columns of a chunk's embedding; {} if it has none yet."""
     if chunk["content_hash"] not in vectors:

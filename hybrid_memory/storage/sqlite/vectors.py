@@ -89,7 +89,7 @@ def put(
     finite. Raises ValueError, before anything is written, for an embedding whose dimension is not
     the store's.
     """
-    placing = Placing(conn)
+    placing = SlotAllocator(conn)
     encoded = {
         id: (placing.normalized(id, embedding), truncated) for id, embedding, truncated in rows
     }
@@ -104,7 +104,7 @@ def put(
     return [id for id, (data, _) in encoded.items() if not data]
 
 
-class Placing:
+class SlotAllocator:
     """Assigns places to vectors, first in the block with the most free places and then in new
     blocks, and writes their codes at the end.
 
@@ -237,7 +237,7 @@ def as_json(numbers: Iterable[int]) -> str:
 
 def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
     """Assign slots to chunks that have embeddings."""
-    placing = Placing(conn, center)
+    placing = SlotAllocator(conn, center)
     conn.executemany(SET_SLOT, [(placing.take(data), id) for id, data in rows])
     placing.finish()
 

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any, TextIO
 
 from ...browse.lists import broken, documents, links, tags
-from ...browse.passage import Passage, read
+from ...browse.passage import DocumentPart, read
 from ...errors import QueryError, SourceError, UsageError
 from ...search.request import filters_of
 from ...storage.filters import FILTERS
@@ -74,7 +74,7 @@ def run_get(args: Namespace) -> int:
     return 0 if len(answers) == len(args.targets) else 1
 
 
-def _show_texts(answers: list[Passage], stream: TextIO, is_one: bool) -> None:
+def _show_texts(answers: list[DocumentPart], stream: TextIO, is_one: bool) -> None:
     """Print the texts; if there are several, each under its citation, as `head` does."""
     for number, answer in enumerate(answers):
         if number > 0:

@@ -12,7 +12,7 @@ from ...storage.source import real_path
 from ...store import HybridStore
 from ...sync.refresh import store_file
 from ...sync.report import Report
-from ...sync.texts import cut_texts_anew
+from ...sync.texts import rechunk_stored_texts
 from ...text.characters import storable, storable_name
 from .. import arguments
 from ..arguments import Parser, add_json, examples
@@ -205,7 +205,7 @@ def _reindex(
     if embeddings and store.embedder is None:
         raise ConfigError("there is no embedding model; choose one with --provider")
     report = Report()
-    cut_texts_anew(store, report)
+    rechunk_stored_texts(store, report)
     answer: dict[str, Any] = {"status": "ok", "warnings": report.warning_lines()}
     if embeddings:
         try:

@@ -12,9 +12,9 @@ import pytest
 import requests
 
 from hybrid_memory.extras.mcp import stdio
-from hybrid_memory.extras.serve.memory import STOPPED, Workers
+from hybrid_memory.extras.serve.memory import STOPPED, StoreThreads
 from hybrid_memory.extras.serve.security import SHUTTING_DOWN
-from hybrid_memory.extras.serve.server import Server
+from hybrid_memory.extras.serve.server import PageServer
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
 from tests.extras.serving import Client, events
@@ -68,8 +68,8 @@ def ask(
     client: Client, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], "Future[requests.Response]"]]:
     """Ask for something of ASKED from another thread, and return when the work for it has begun."""
-    monkeypatch.setattr(Workers, "_run", gate.before(Workers._run))
-    monkeypatch.setattr(stdio.Server, "reply", gate.before(stdio.Server.reply))
+    monkeypatch.setattr(StoreThreads, "_run", gate.before(StoreThreads._run))
+    monkeypatch.setattr(stdio.StdioServer, "reply", gate.before(stdio.StdioServer.reply))
     with Client(client.base) as other, ThreadPoolExecutor(1) as thread:
 
         def ask(name: str) -> "Future[requests.Response]":
@@ -82,7 +82,7 @@ def ask(
         gate.go_on.set()
 
 
-def end(running: Server, seconds: int) -> None:
+def end(running: PageServer, seconds: int) -> None:
     """Send the server a signal that lets it finish requests for so long."""
     running.config.timeout_graceful_shutdown = seconds
     running.should_exit = True
@@ -108,11 +108,11 @@ def test_what_has_begun_is_answered_while_what_is_new_is_refused(
     assert SHUTTING_DOWN not in answered.text
 
 
-def end_of_patience(running: Server) -> None:
+def end_of_patience(running: PageServer) -> None:
     end(running, 0)
 
 
-def second_interrupt(running: Server) -> None:
+def second_interrupt(running: PageServer) -> None:
     running.force_exit = True
     end(running, FOREVER)
 
@@ -124,7 +124,7 @@ def test_what_takes_too_long_is_told_so_and_does_not_keep_the_server(
     ask: Callable[[str], "Future[requests.Response]"],
     capfd: pytest.CaptureFixture[str],
     name: str,
-    end: Callable[[Server], None],
+    end: Callable[[PageServer], None],
 ) -> None:
     answering = ask(name)
     end(client.server)

@@ -202,7 +202,7 @@ def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
 )
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(secret: str) -> None:
     with pytest.raises(UsageError):
-        security.Token(secret)
+        security.AccessToken(secret)
 
 
 def test_a_server_for_other_machines_makes_a_token_and_knows_its_addresses(

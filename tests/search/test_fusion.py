@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.fts import FTSIndex
-from hybrid_memory.search.legs import LEAD_SHARE, LEADS, put_on_one_scale
-from hybrid_memory.search.stages import having_word
+from hybrid_memory.search.fusion import OPENING_CHUNKS, OPENING_SHARE, normalize_scores
+from hybrid_memory.search.stages import matching_texts
 from hybrid_memory.storage.rows import KeywordLeg
 from hybrid_memory.text.query import Query
 from tests.conftest import TopicEmbedder
@@ -20,7 +20,7 @@ SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
 
 def test_each_leg_gives_its_part_on_one_scale() -> None:
     """The best hit has half of the BM25 that is enough, so keywords count by 0.5 cubed; a cosine of 0.9 is halfway from 0.8."""
-    legs = put_on_one_scale(
+    legs = normalize_scores(
         KeywordLeg([(1, 4.0), (2, 2.0)], QUERY, full_score=8.0),
         [(3, 0.9)],
         {1: 0.8, 2: 0.85, 3: 0.9},
@@ -36,13 +36,13 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
 
 def test_a_looked_up_name_counts_without_coverage() -> None:
     leg = KeywordLeg([(1, 4.0), (2, 2.0)], QUERY, is_name=True)
-    legs = put_on_one_scale(leg, [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF, is_lookup=True)
+    legs = normalize_scores(leg, [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF, is_lookup=True)
     assert [legs.keyword_part(id, coverage=0.5) for id in (1, 2, 3)] == [1.0, 0.5, 0.0]
 
 
 def test_a_chunk_that_only_the_vector_leg_retrieved_has_its_own_bm25() -> None:
     leg = KeywordLeg([(1, 4.0)], QUERY, further_scores={2: 3.0})
-    legs = put_on_one_scale(leg, [(2, 0.9)], {1: 0.8, 2: 0.9}, SAMPLE, {}, HALF)
+    legs = normalize_scores(leg, [(2, 0.9)], {1: 0.8, 2: 0.9}, SAMPLE, {}, HALF)
     assert legs.bm25 == {1: 1.0, 2: 0.75}
     assert legs.source(2) == "vector"
 
@@ -53,13 +53,13 @@ def test_a_chunk_that_only_the_vector_leg_retrieved_has_its_own_bm25() -> None:
 def test_keywords_count_in_full_where_the_best_hit_has_enough(
     full_score: float, strength: float
 ) -> None:
-    assert put_on_one_scale(
+    assert normalize_scores(
         KeywordLeg([(1, 4.0)], QUERY, full_score=full_score), [], {1: 0.5}, {}, {}, HALF
     ).strength == pytest.approx(strength)
 
 
 def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
-    legs = put_on_one_scale(
+    legs = normalize_scores(
         KeywordLeg([(1, 4.0), (2, 2.0)], QUERY, full_score=8.0),
         [(3, 0.9)],
         {3: 0.9},
@@ -76,7 +76,7 @@ def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_
 ):
     """Chunk 3 begins with 7 and 8, nearnesses 0.5 and 0; 4 begins with 9, which has no embedding; 5 has none, but leads."""
     cosine = {3: 0.9, 4: 0.9, 7: 0.9, 8: 0.8}
-    legs = put_on_one_scale(
+    legs = normalize_scores(
         KeywordLeg([(5, 4.0)], QUERY),
         [(3, 0.9), (4, 0.9)],
         cosine,
@@ -91,17 +91,17 @@ def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_
 
 
 def test_leads_and_their_share_are_those_of_the_documentation() -> None:
-    assert (LEADS, LEAD_SHARE) == (2, 1 / 3)
+    assert (OPENING_CHUNKS, OPENING_SHARE) == (2, 1 / 3)
 
 
 def test_a_leg_alone_is_divided_by_its_best() -> None:
-    assert put_on_one_scale(
+    assert normalize_scores(
         KeywordLeg([(1, 4.0), (2, 1.0)], QUERY, full_score=8.0), None, {}, {}, {}, (1.0, 0.0)
     ).bm25 == {
         1: 1.0,
         2: 0.25,
     }
-    assert put_on_one_scale(
+    assert normalize_scores(
         None, [(1, 0.9), (2, 0.45)], {1: 0.9, 2: 0.45}, SAMPLE, {}, (0.0, 1.0)
     ).vector_parts == {
         1: 1.0,
@@ -130,7 +130,7 @@ def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
     full_score: float,
 ) -> None:
     by_vector = sorted(((id, x) for id, x in cosine.items() if x > 0), key=lambda hit: -hit[1])
-    legs = put_on_one_scale(
+    legs = normalize_scores(
         KeywordLeg(ranked, QUERY, full_score=full_score), by_vector, cosine, sample, leads, HALF
     )
     assert all(0 <= part <= 1 for part in [*legs.bm25.values(), *legs.vector_parts.values()])
@@ -230,6 +230,6 @@ def test_what_only_the_front_matter_says_is_found_first(query: str, first: str) 
 
 def test_a_text_has_a_word_in_any_form() -> None:
     texts = ["We are waiting.", "We stand here.", ""]
-    assert having_word(texts, Query("wait for it")) == {"We are waiting."}
-    assert having_word(["Über Bäder"], Query("bader")) == {"Über Bäder"}
-    assert not having_word([], Query("wait"))
+    assert matching_texts(texts, Query("wait for it")) == {"We are waiting."}
+    assert matching_texts(["Über Bäder"], Query("bader")) == {"Über Bäder"}
+    assert not matching_texts([], Query("wait"))

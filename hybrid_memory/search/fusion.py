@@ -35,12 +35,12 @@ from ..storage.rows import NONE, KeywordLeg, Ranking
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
 BM25_SHARE = 2 / 3  # of the keyword part; the rest is the coverage alone
-LEADS = 2  # chunks with which a document begins that speak for all of it
+OPENING_CHUNKS = 2  # chunks with which a document begins that speak for all of it
 ROUNDING = 1e-9  # of a mean of cosines
-LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
+OPENING_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
 
 
-class Legs:
+class FusedScores:
     """What both legs retrieved, and their parts of the score of each chunk, by chunks.id.
 
     A chunk that one leg retrieved has a part of the other leg, too. Without an embedding, its vector
@@ -102,7 +102,7 @@ class Legs:
             yield name, weight * part, details
 
 
-def put_on_one_scale(
+def normalize_scores(
     keyword_leg: KeywordLeg | None,
     vector_ranking: Ranking | None,
     cosines: Mapping[int, float],
@@ -111,7 +111,7 @@ def put_on_one_scale(
     weights: tuple[float, float],
     *,
     is_lookup: bool = False,
-) -> Legs:
+) -> FusedScores:
     """Put the legs on one scale. A leg that ran alone is divided by its best score.
 
     `sample` has the cosines of a fixed sample of chunks: the similarity that the model gives to any
@@ -136,7 +136,7 @@ def put_on_one_scale(
         estimates = {id: bm25[id] * greatest for id, _ in keyword_ranking}
         vector_parts = _with_leads(estimates | nearness, nearness, leads)
         bm25 = {id: share * strength for id, share in bm25.items()}
-    return Legs(
+    return FusedScores(
         bm25=bm25,
         strength=strength,
         vector_parts=vector_parts,
@@ -174,12 +174,12 @@ def _with_leads(
     nearness: Mapping[int, float],
     leads: Mapping[int, Sequence[int]],
 ) -> dict[int, float]:
-    """Replace LEAD_SHARE of each part by the mean nearness of the leads that have an embedding."""
+    """Replace OPENING_SHARE of each part by the mean nearness of the leads that have an embedding."""
     parts = {}
     for id, part in vector_parts.items():
         of_leads = [nearness[lead] for lead in leads.get(id, ()) if lead in nearness]
         if of_leads:
-            part = (1 - LEAD_SHARE) * part + LEAD_SHARE * sum(of_leads) / len(of_leads)
+            part = (1 - OPENING_SHARE) * part + OPENING_SHARE * sum(of_leads) / len(of_leads)
         parts[id] = part
     return parts
 
