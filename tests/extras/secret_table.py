@@ -97,6 +97,7 @@ OTHERS = [
     "CREATE USER ann IDENTIFIED BY '⟦swordfish⟧';",
     "//npm.example.org/:_authToken=⟦{A36}⟧",
     "_auth=⟦{A24}==⟧",
+    "'//npm.example.org/:_auth': '⟦{A24}==⟧',",
     "**Password:** ⟦x1⟧",
     "**Password**: `⟦hunter22⟧`",
     "- Password: ⟦hunter22⟧",
@@ -247,13 +248,7 @@ MORE_COMMANDS = [
     "ENV API_TOKEN ⟦{A12}⟧",
 ]
 
-LANGUAGES = [
-    *(
-        f"{name}: ⟦hunter22!x⟧"
-        for name in """kennwort contraseña senha wachtwoord lösenord passord adgangskode salasana hasło
-        heslo jelszó parolă şifre geslo пароль парола κωδικός סיסמה पासवर्ड পাসওয়ার্ড รหัสผ่าน 密码 密碼
-        パスワード 비밀번호 암호""".split()
-    ),
+LANGUAGES = [  # each name alone is in test_redaction.py
     "mot de passe\u00a0: ⟦hunter22!⟧",
     "MOT_DE_PASSE=⟦hunter22!⟧",
     "MotDePasse = '⟦hunter22!⟧'",
@@ -430,6 +425,10 @@ INNOCENT = [
     'CLIENT_META_KEY = "io.example/client"',
     "we use the password manager, it is now version 2.31",
     '"password": "The password must have 8 characters"',
+    "a hashed password has a 32-bit random salt, limited to 1024 bytes",
+    "scrypt('password', 'salt', 64, { N: 1024 });",
+    "The old password is in the tree of\ncontrib/modules/smbk5pwd/Makefile",
+    "ihr Passwort \\u00e4ndern k\\u00f6nnen",
     "nmap -P 10.0.0.0/24",
     'call("search", {"query": "password"})).content[0].text',
     "The PIN header has 40 pins, and PIN 1 is 3V3.",
