@@ -2,7 +2,7 @@
 and the cells below such a name in a table. Pure.
 
 The names of secrets, what connects a name with a value, and how values are judged are data in
-`secret_names.toml`, which is read when the first text is searched.
+secret_names.toml, which is read when the first text is searched.
 """
 
 import re
@@ -74,7 +74,7 @@ class Level(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What `secret_names.toml` contains."""
+    """What secret_names.toml contains."""
 
     names: list[Name]
     kinds: dict[str, Kind]

@@ -1,7 +1,7 @@
 """Replace the secrets in a text by [redacted]. Pure, except that the rules are read once.
 
 Secrets are recognized by their form, by the command around them, or by the name before them. The forms and
-commands are data in `secret_shapes.toml`; for names see `named_secrets.py`. This is best effort: what no rule
+commands are data in secret_shapes.toml; for names see named_secrets.py. This is best effort: what no rule
 describes stays.
 """
 
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What `secret_shapes.toml` contains."""
+    """What secret_shapes.toml contains."""
 
     forms: list[Rule]  # their hints are in lower case
     keys: list[Rule]  # their hints are as in the text
