@@ -377,12 +377,8 @@ def patterns() -> dict[str, re.Pattern[str]]:
     for package in (documents, formats):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             file = module.name.rpartition(".")[2]
-            if file in (
-                "redaction",
-                "named_secrets",
-                "sentences",
-            ):  # see tests/extras/test_redaction.py
-                continue
+            if file in ("redaction", "named_secrets", "secret_rules"):
+                continue  # see tests/extras/test_redaction.py
             of_markup = (
                 f"{file}." if file in ("org", "rst") else ""
             )  # their patterns have the same names

@@ -97,6 +97,7 @@ OTHERS = [
     "CREATE USER ann IDENTIFIED BY '⟦swordfish⟧';",
     "//npm.example.org/:_authToken=⟦{A36}⟧",
     "_auth=⟦{A24}==⟧",
+    "'//npm.example.org/:_auth': '⟦{A24}==⟧',",
     "**Password:** ⟦x1⟧",
     "**Password**: `⟦hunter22⟧`",
     "- Password: ⟦hunter22⟧",
@@ -247,13 +248,7 @@ MORE_COMMANDS = [
     "ENV API_TOKEN ⟦{A12}⟧",
 ]
 
-LANGUAGES = [
-    *(
-        f"{name}: ⟦hunter22!x⟧"
-        for name in """kennwort contraseña senha wachtwoord lösenord passord adgangskode salasana hasło
-        heslo jelszó parolă şifre geslo пароль парола κωδικός סיסמה पासवर्ड পাসওয়ার্ড รหัสผ่าน 密码 密碼
-        パスワード 비밀번호 암호""".split()
-    ),
+LANGUAGES = [  # each name alone is in test_redaction.py
     "mot de passe\u00a0: ⟦hunter22!⟧",
     "MOT_DE_PASSE=⟦hunter22!⟧",
     "MotDePasse = '⟦hunter22!⟧'",
@@ -359,6 +354,25 @@ STRUCTURES = [
     "spend key: ⟦{H64}⟧",
 ]
 
+NOTES = [
+    "| router | login | password |\n|---|---|---|\n| attic | ann | ⟦Tulpe91Wind⟧ |",
+    "| Where | User | Pass |\n|:--|:--|:--|\n| printer | ann | ⟦c0pper!kite⟧ |",
+    "shop;user;pass\nbakery;ann;⟦r0lling!Pin⟧",
+    "The old password of the scanner leaked. The new one is ⟦Heron_Pond31⟧.",
+    "We changed the passphrase last week, it is now ⟦violet-anchor-lamp-7⟧",
+    "Das alte Passwort gilt nicht mehr, das neue ist ⟦Amsel_Turm12⟧",
+    "Here is the token of the build server:\n⟦p8Zt31KmmYvQ6c2N⟧\nDelete it later.",
+    "here is the API key\n\n    ⟦b81c0e66d2f35b7a8e13⟧",
+    "The password of the test server:\n```\n⟦M0ntag!Regen⟧\n```",
+    "> The secret for the webhook\n> ⟦9hHq3-Mp18x-SSdW2⟧",
+    'Password of the station wifi is "⟦sandpiper-44⟧", the sticker is on the fridge.',
+    "sqlcmd -S db -U sa -P ⟦Adm1ral99⟧ -Q 'select 1'",
+    "mqtt_tool -h broker -P ⟦Gr4nit!lamp⟧ -t x",
+    "log in with ann / ⟦K3stern!Weg⟧ on the build server",
+    "I reset the password of the printer today (⟦Kn0ten!Blau⟧), tell Ann.",
+    "set the admin password to ⟦Kn0spe!Blatt⟧ please",
+]
+
 TOKENS = """
     squ_{H40} rpa_Q7RT2MX9KLW4ZB1VC8NS5HD3Q7RT2MX9 rnd_{A28} zt_live_{A24} rzp_live_{A14} acme-{A32} vercel_{A24} fhm_{A40}
     A3-Q7RT2M-X9KLW4-ZB1VC-8NS5H-D3Q7R-T2MX9 FLWSECK_TEST-{H32}-X sha256~{A43} api_org_{B34} pat.{A22}.{A24}.{A20} sk_prod_{A24}
@@ -391,6 +405,7 @@ FAMILIES = {
     "other languages": LANGUAGES,
     "sentences": SENTENCES,
     "tables and other structures": STRUCTURES,
+    "tables and sentences of notes": NOTES,
     "tokens": [f"it is ⟦{token}⟧, and then" for token in TOKENS],
     "private keys": PRIVATE_KEYS,
 }
@@ -401,6 +416,21 @@ FAMILIES = {
 SECRETS = [row for rows in FAMILIES.values() for row in rows]
 
 INNOCENT = [
+    "| service | login | password |\n|---|---|---|\n| build | deploy | in 1Password |",
+    "The server has a password. It is in the drawer of room 12.",
+    "Here is the token bucket:\n```\nrefill(bucket2)\n```",
+    "call it with the password\n@task(10)",
+    "msg = 'to do so, pass `dtype=\"datetime64[ns]\"`'",
+    "the key is 'sk-[project]-[20 letters]'",
+    'CLIENT_META_KEY = "io.example/client"',
+    "we use the password manager, it is now version 2.31",
+    '"password": "The password must have 8 characters"',
+    "a hashed password has a 32-bit random salt, limited to 1024 bytes",
+    "scrypt('password', 'salt', 64, { N: 1024 });",
+    "The old password is in the tree of\ncontrib/modules/smbk5pwd/Makefile",
+    "ihr Passwort \\u00e4ndern k\\u00f6nnen",
+    "nmap -P 10.0.0.0/24",
+    'call("search", {"query": "password"})).content[0].text',
     "The PIN header has 40 pins, and PIN 1 is 3V3.",
     "Entry code coverage is 8712 lines.",
     "The password is hashed with Argon2id (m=64MB, t=3).",
