@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..documents.terms import listed
 from ..errors import QueryError
-from ..text.dates import first_day, last_day
 from ..text.equality import name_key
+from ..text.periods import first_day, last_day
 from .filters import Filters
 from .targets import find
 

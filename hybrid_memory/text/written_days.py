@@ -2,9 +2,8 @@
 keyword index for them. Pure.
 
 A day has one token, whatever its form: 2026-03-08, 08.03.2026, 2026年3月8日, 8 March 2026, March 8,
-2026, 8 mars 2026 and so on, in English, German, French, Spanish, Italian, Portuguese and Russian. The
-number of a day is not a token of its own: else a question about issue 14 would find the notes of
-every 14th.
+2026, 8 mars 2026 and so on, in the languages of languages.json. The number of a day is not a token
+of its own: else a question about issue 14 would find the notes of every 14th.
 
 A form that can be read in two ways is none: 03/04/2026. Dates with points are day, month, year.
 """
@@ -15,23 +14,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from .characters import pattern
+from .languages import alternatives, numbered, values, words
 
-_NAMES = (  # of the months in the languages above, folded
-    "january jan januar janner janvier janv enero ene gennaio janeiro январь января",
-    "february feb februar fevrier fevr febrero febbraio fevereiro февраль февраля",
-    "march mar marz mars marzo marco март марта",
-    "april apr avril avr abril abr aprile апрель апреля",
-    "may mai mayo maggio maio май мая",
-    "june jun juni juin junio giugno junho июнь июня",
-    "july jul juli juillet juil julio luglio julho июль июля",
-    "august aug aout agosto август августа",
-    "september sep sept septembre septiembre settembre setembro сентябрь сентября",
-    "october oct oktober okt octobre octubre ottobre outubro октябрь октября",
-    "november nov novembre noviembre novembro ноябрь ноября",
-    "december dec dezember dez decembre diciembre dic dicembre dezembro декабрь декабря",
-)
-MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
-# In a text without the names of months: mar (sea), may
 _YEAR = r"(?:19|20)[0-9]{2}"
 _ISO = rf"({_YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
 _NUMERIC = (
@@ -39,16 +23,11 @@ _NUMERIC = (
     r"(?:(?P<s>[-_./])(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>[0-3][0-9])(?![0-9]))?"
     r"|(?P<s2>[-/])(?P<m2>[1-9]|1[0-2])(?P=s2)(?P<d2>[0-3]?[0-9])(?![0-9])"
     r"|(?P<m3>0[1-9]|1[0-2])(?P<d3>[0-3][0-9])(?![0-9])"
-    r"|年(?P<m4>[0-9]{1,2})月(?:(?P<d4>[0-9]{1,2})日)?)"
+    r"|[YEARS](?P<m4>[0-9]{1,2})[MONTHS](?:(?P<d4>[0-9]{1,2})[DAYS])?)"
     rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{_YEAR})"
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
-_DAY_FIRST = (
-    r"(?<![\w.:/-])(?P<d>[0-3]?[0-9])(?:st|nd|rd|th|er|o)?\.?(?:\s+(?:of\s+|de\s+)?|-)"
-    rf"(?P<name>[^\W\d_]{{3,12}})\b\.?(?:,?(?:\s+(?:of\s+|del?\s+)?|-)(?P<y>{_YEAR})(?!\w))?"
-)
-_AFTER_DAY = rf"(?:st|nd|rd|th)?(?![\w:/-]|[.,][0-9])(?:,?\s+(?P<y>{_YEAR})(?!\w))?"
 _LONGEST_NAME = 24  # characters of the name of a month with what joins it to a number
 _SEPARATOR = "\uf82d"  # what replaces - in the identifiers of the keyword index
 
@@ -64,35 +43,74 @@ class WrittenDay(NamedTuple):
     is_named: bool = False
 
 
+@cache
+def ordinal() -> str:
+    """A pattern for the sign behind the number of a day, as in 8th."""
+    return f"(?:{alternatives(words('ordinals'))})?"
+
+
+@cache
+def _of() -> str:
+    return rf"(?:(?:{alternatives(words('of'))})\s+)?"
+
+
+@cache
+def _day_first_pattern() -> str:
+    return (
+        rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{_of()}|-)"
+        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{_of()}|-)(?P<y>{_YEAR})(?!\w))?"
+    )
+
+
+@cache
+def _after_day() -> str:
+    """A pattern for what is behind 'March 8'."""
+    return rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{_of()}(?P<y>{_YEAR})(?!\w))?"
+
+
+@cache
+def _signs() -> tuple[str, str, str]:
+    """The signs behind the numbers of a year, a month and a day, such as 年, 月 and 日."""
+    years, months, days = map("".join, zip(*values("date_signs"), strict=True))
+    return years, months, days
+
+
+@cache
+def _numeric_pattern() -> str:
+    years, months, days = _signs()
+    return _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days)
+
+
+@cache
+def _may_be_day() -> str:
+    """A pattern for a year beside a sign, two digits beside a point, or a month's name between hyphens."""
+    years, _, _ = _signs()
+    return rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]|[0-9]-[^\W\d_]{{3}}"
+
+
+@cache
+def _month_pieces() -> frozenset[str]:
+    """The pieces of text that are the name of a month."""
+    spelled = [form for name in numbered("months") for form in (name, name.title(), name.upper())]
+    return frozenset(f"{name}{sign}" for name in spelled for sign in ("", ".", ","))
+
+
 DIGITS = re.compile("[0-9]+")
-_NUMBERS = "[0-9]+(?:st|nd|rd|th|er|o)?"
-_SIGNS = frozenset("-_./年")  # behind the first number of a day
-_LETTERS = r"[^\W\d_]+"
-# In a piece between spaces: a year beside a sign, two digits beside a point, or a month's name
-# between hyphens
-_MAY_BE_DAY = rf"{_YEAR}[-_./年]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]|[0-9]-[^\W\d_]{{3}}"
-PIECES_KEPT = 30_000  # cached pieces, some 100 bytes each
+_DIGIT_PIECES_KEPT = 30_000  # cached texts, some 100 bytes each
 
 
 class _DayPieces(dict[str, bool]):
     """Whether a piece of text between spaces may be a day in digits, remembered."""
 
     def __missing__(self, piece: str) -> bool:
-        if len(self) >= PIECES_KEPT:
+        if len(self) >= _DIGIT_PIECES_KEPT:
             self.clear()
         has_digit = DIGITS.search(piece) is not None
-        self[piece] = has_digit and pattern(_MAY_BE_DAY).search(piece) is not None
+        self[piece] = has_digit and pattern(_may_be_day()).search(piece) is not None
         return self[piece]
 
 
 _DAY_PIECES = _DayPieces()
-
-
-@cache
-def _month_pieces() -> frozenset[str]:
-    """The pieces of text that are the name of a month."""
-    spelled = [form for name in MONTHS for form in (name, name.title(), name.upper())]
-    return frozenset(f"{name}{sign}" for name in spelled for sign in ("", ".", ","))
 
 
 def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> bool:
@@ -101,7 +119,7 @@ def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> 
     """
     return DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
-        or "年" in folded
+        or any(sign in folded for sign in _signs()[0])
         or any(map(_DAY_PIECES.__getitem__, signed))
     )
 
@@ -122,19 +140,15 @@ def written_days(text: str) -> list[WrittenDay]:
     return found
 
 
-def names_month(text: str) -> bool:
-    """Whether a text that is folded and in lower case has the name of a month."""
-    return not MONTHS.keys().isdisjoint(re.findall(_LETTERS, text))
-
-
 def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
-    if text[digits.end() : digits.end() + 1] not in _SIGNS and len(digits[0]) != len("20260308"):
+    signs = ("-", "_", ".", "/", *_signs()[0])
+    if not text.startswith(signs, digits.end()) and len(digits[0]) != len("20260308"):
         return None
     iso = pattern(_ISO).match(text, digits.start())
     if iso:
         date = _date(*iso.groups())
         return WrittenDay(*iso.span(), date) if date else None
-    match = pattern(_NUMERIC).match(text, digits.start())
+    match = pattern(_numeric_pattern()).match(text, digits.start())
     date = _numeric(match) if match else None
     return WrittenDay(*match.span(), date) if match and date else None
 
@@ -143,10 +157,11 @@ def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
     """'8 March 2026', '8 March'; with the date "" for a day that does not exist."""
     if digits.end() - digits.start() > 2:
         return None
-    match = pattern(_DAY_FIRST).match(text, digits.start())
-    if not match or match["name"] not in MONTHS:
+    match = pattern(_day_first_pattern()).match(text, digits.start())
+    number = match and numbered("months").get(match["name"])
+    if not match or not number:
         return None
-    date = _date(match["y"], str(MONTHS[match["name"]]), digits[0])
+    date = _date(match["y"], str(number), digits[0])
     return WrittenDay(*match.span(), date or "", is_named=True)
 
 
@@ -155,24 +170,22 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     if not text[digits.start() - 1 : digits.start()].isspace():
         return None
     before = text[max(digits.start() - _LONGEST_NAME, least) : digits.start()]
-    words = before.split()
-    if not words:
+    names = [word.rstrip(".,") for word in before.split()]
+    if len(names) > 1 and names[-1] in words("of"):
+        names.pop()
+    number = numbered("months").get(names[-1]) if names else None
+    if not number:
         return None
-    name = words[-1].rstrip(".,")
-    if name in ("of", "de", "del") and len(words) > 1:
-        name = words[-2]
-    start = digits.start() - len(before) + before.rfind(name)
-    if name not in MONTHS or text[start - 1 : start].isalnum():
-        return None
-    match = pattern(_AFTER_DAY).match(text, digits.end())
-    if not match:
+    start = digits.start() - len(before) + before.rfind(names[-1])
+    match = pattern(_after_day()).match(text, digits.end())
+    if text[start - 1 : start].isalnum() or not match:
         return None
     if re.fullmatch(_YEAR, digits[0]):
-        date = _date(digits[0], str(MONTHS[name]), None)
+        date = _date(digits[0], str(number), None)
         return WrittenDay(start, digits.end(), date, is_named=True) if date else None
     if digits.end() - digits.start() > 2:
         return None
-    date = _date(match["y"], str(MONTHS[name]), digits[0])
+    date = _date(match["y"], str(number), digits[0])
     return WrittenDay(start, match.end(), date, is_named=True) if date else None
 
 
@@ -230,7 +243,7 @@ def split_at_days(folded: str) -> Iterator[tuple[str, str]]:
     for start, end, date, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
         text = folded[at:start]
         if is_named:
-            text += re.sub(_NUMBERS, " ", folded[start:end])
+            text += re.sub(f"[0-9]+{ordinal()}", " ", folded[start:end])
         elif folded[start:end].isdecimal():
             text += folded[start:end]
         yield text, " ".join(tokens_of(date))

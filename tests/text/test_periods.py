@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.text.characters import fold
-from hybrid_memory.text.dates import MOST, RELATIVE, mentions, periods
+from hybrid_memory.text.languages import folded, languages
+from hybrid_memory.text.periods import MOST, mentions, periods
 from hybrid_memory.text.query import Query
 from hybrid_memory.text.written_days import token
 
@@ -146,7 +147,15 @@ def test_words_for_days_become_the_tokens_of_the_days() -> None:
 
 
 days = st.dates(date(1900, 2, 1), date(2099, 12, 1))
-words = st.sampled_from([word for names in RELATIVE.values() for word in names.split("|")])
+words = st.sampled_from(
+    [
+        folded(phrase)
+        for language in languages().values()
+        for by_distance in language.get("relative", {}).values()
+        for written in by_distance.values()
+        for phrase in written
+    ]
+)
 
 
 @given(

@@ -1,0 +1,98 @@
+"""The words of languages that the program understands: months, days, abbreviations, function words.
+Pure, except that the table, languages.json, is read when it is first needed.
+
+The table has an entry for each language by its code; "mul" is for words that belong to no language.
+It is UTF-8 without escapes. Another language is another entry, and any key may be missing:
+
+- `months`, `weekdays`, `numbers` (one to ten): one text for each; the full name comes first, then
+  its short and inflected forms.
+- `units`: the forms of the words for a day, a week, a month and a year.
+- `ordinals`: the signs behind the number of a day; `of`: the words between day, month and year.
+- `date_signs`: the signs behind the numbers of year, month and day.
+- `relative`: unit -> units back -> phrases such as "last week". `ago`: templates of an age.
+- `weekday`: templates of a weekday that is past ("last"), ahead ("next") or neither ("on").
+- `since`, `after`, `until`, `before`, `between`, `and`: the words before a day, and between two.
+- `beside`: days from a day -> phrases before it, such as "the week before".
+- `function_words`; `abbreviations`, without the full stop, and `abbreviations_before_numbers`.
+- `speakers`: the labels of "user" and "assistant" in conversations.
+- `has_spaces`: whether there are spaces between words; true if it is missing.
+
+A phrase that often means something else is left out, such as the French "hier" (German "here") and
+the German and Spanish words for tomorrow, which also mean "morning".
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import chain
+from typing import Any
+
+from .characters import fold
+
+FILE = os.path.join(os.path.dirname(__file__), "languages.json")
+
+
+Languages = dict[str, dict[str, Any]]  # code of a language -> kind of words -> words
+
+
+def folded(text: str) -> str:
+    """The form in which the words of a text are compared with those of a language."""
+    return fold(text).lower()
+
+
+@cache
+def _read(form: Callable[[str], str]) -> Languages:
+    with open(FILE, encoding="utf-8") as file:
+        table: Languages = json.loads("".join(map(form, file)))
+    return table
+
+
+def languages() -> Languages:
+    """The table, with folded words in lower case."""
+    return _read(folded)
+
+
+def full_names(kind: str, code: str) -> list[str]:
+    """The full names of the `months` or `weekdays` of a language, as they are written."""
+    return [forms.split()[0] for forms in _read(str)[code][kind]]
+
+
+def values(kind: str, form: Callable[[str], str] = folded) -> list[Any]:
+    """The values of one kind, of the languages that have it; with the form `str`, as they are written."""
+    return [language[kind] for language in _read(form).values() if kind in language]
+
+
+@cache
+def phrases(kind: str) -> frozenset[str]:
+    """The phrases of one kind in all languages."""
+    return frozenset(chain.from_iterable(values(kind)))
+
+
+@cache
+def words(kind: str) -> frozenset[str]:
+    """The words of one kind in all languages."""
+    return frozenset(" ".join(phrases(kind)).split())
+
+
+@cache
+def numbered(kind: str) -> dict[str, int]:
+    """The words of `months`, `weekdays` or `numbers` in all languages, with their number from 1."""
+    return {
+        word: number
+        for names in values(kind)
+        for number, forms in enumerate(names, 1)
+        for word in forms.split()
+    }
+
+
+@cache
+def function_words(code: str) -> frozenset[str]:
+    """The words of a language that occur in every text, such as articles and pronouns."""
+    return frozenset(" ".join(languages()[code].get("function_words", ())).split())
+
+
+def alternatives(choices: Iterable[str]) -> str:
+    """A regular expression for one of these texts, the longest if several match."""
+    return "|".join(map(re.escape, sorted(choices, key=len, reverse=True)))
