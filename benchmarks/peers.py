@@ -62,7 +62,7 @@ class Question(NamedTuple):
     def keywords(self) -> list[str]:
         """Return its words but those that every text has."""
         words = re.findall(r"\w[\w.-]*\w|\w", self.text)
-        return [word for word in words if word.lower() not in function_words("en")]
+        return [word for word in words if word.lower() not in function_words()["en"]]
 
 
 class Tool(NamedTuple):

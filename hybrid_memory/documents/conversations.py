@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.characters import pattern
-from ..text.languages import alternatives, values
+from ..text.languages import alternatives, languages
 from .code import without_code
 from .roles import ROLES, together
 from .structure import below, markdown_structure
@@ -39,8 +39,8 @@ def _roles() -> dict[str, str]:
     """The names of speakers that programs write when they save conversations, with their roles."""
     return {
         name.lower(): role
-        for roles in values("speakers", str)
-        for role, names in roles.items()
+        for language in languages().values()
+        for role, names in language.get("speakers", {}).items()
         for name in names
     }
 

@@ -19,11 +19,12 @@ The tokens are only for the index. Results show the original text.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, filterfalse
 from typing import NamedTuple
 
 from .characters import fold, pattern
+from .memo import Memo
 from .scripts import GRAM_RUN, has_gram_run, has_stemmed_alphabet
 from .written_days import may_have_days, split_at_days
 
@@ -46,7 +47,6 @@ _HYPHENED = r"[^\W\d_]+(?:-[^\W\d_]+)*"
 # `fold` maps no mark to these letters
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 LONGEST_IDENTIFIER = 80  # characters
-PIECES_KEPT = 30_000  # cached pieces, some 120 bytes each
 LONGEST_NAME = 240  # characters of a path
 # These letters replace no symbol; FTS5 does not stem a token that ends in one
 _SPACER, _NAME_END = ("\uf8fe", "\uf8ff")
@@ -217,21 +217,6 @@ def camel_words(text: str) -> str:
     )
 
 
-class _Cache(dict[str, str]):
-    """A cache of a function's results, because the same pieces come again and again."""
-
-    def __init__(self, make: Callable[[str], str]) -> None:
-        self._make = make
-
-    def __missing__(self, piece: str) -> str:
-        made = self._make(piece)
-        if len(self) >= PIECES_KEPT:
-            self.clear()
-        if len(piece) <= LONGEST_IDENTIFIER:
-            self[piece] = made
-        return made
-
-
 def _ascii_sign(character: str) -> str:
     """A space for a separator, U+0001 for another sign, and a letter itself."""
     if has_token(character):
@@ -239,9 +224,9 @@ def _ascii_sign(character: str) -> str:
     return " " if character.isspace() or character in _SEPARATORS else "\x01"
 
 
-_ASCII_SIGN = _Cache(_ascii_sign)
-_SYMBOLIC = _Cache(_symbolic)
-_CAMEL_WORDS = _Cache(camel_words)
+_ASCII_SIGN = Memo(_ascii_sign)
+_SYMBOLIC = Memo(_symbolic)
+_CAMEL_WORDS = Memo(camel_words)
 
 
 def name(path: str) -> str:

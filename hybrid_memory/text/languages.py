@@ -2,7 +2,7 @@
 Pure, except that the table, languages.json, is read when it is first needed.
 
 The table has an entry for each language by its code; "mul" is for words that belong to no language.
-It is UTF-8 without escapes. Another language is another entry, and any key may be missing:
+Another language is another entry, and any key may be missing:
 
 - `months`, `weekdays`, `numbers` (one to ten): one text for each; the full name comes first, then
   its short and inflected forms.
@@ -24,7 +24,7 @@ the German and Spanish words for tomorrow, which also mean "morning".
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -37,37 +37,51 @@ FILE = os.path.join(os.path.dirname(__file__), "languages.json")
 Languages = dict[str, dict[str, Any]]  # code of a language -> kind of words -> words
 
 
+@cache
+def languages() -> Languages:
+    """The table, with words as they are written."""
+    with open(FILE, encoding="utf-8") as file:
+        table: Languages = json.load(file)
+    return table
+
+
 def folded(text: str) -> str:
     """The form in which the words of a text are compared with those of a language."""
     return fold(text).lower()
 
 
+def _folded_values(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _folded_values(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_folded_values, value))
+    return folded(value) if isinstance(value, str) else value
+
+
 @cache
-def _read(form: Callable[[str], str]) -> Languages:
-    with open(FILE, encoding="utf-8") as file:
-        table: Languages = json.loads("".join(map(form, file)))
-    return table
-
-
-def languages() -> Languages:
-    """The table, with folded words in lower case."""
-    return _read(folded)
+def by_language(kind: str) -> dict[str, Any]:
+    """The folded words of one kind, of each language that has it."""
+    return {
+        code: _folded_values(language[kind])
+        for code, language in languages().items()
+        if kind in language
+    }
 
 
 def full_names(kind: str, code: str) -> list[str]:
     """The full names of the `months` or `weekdays` of a language, as they are written."""
-    return [forms.split()[0] for forms in _read(str)[code][kind]]
+    return [forms.split()[0] for forms in languages()[code][kind]]
 
 
-def values(kind: str, form: Callable[[str], str] = folded) -> list[Any]:
-    """The values of one kind, of the languages that have it; with the form `str`, as they are written."""
-    return [language[kind] for language in _read(form).values() if kind in language]
+def has_spaces(code: str) -> bool:
+    """Whether a language has spaces between words."""
+    return languages()[code].get("has_spaces", True) is True
 
 
 @cache
 def phrases(kind: str) -> frozenset[str]:
     """The phrases of one kind in all languages."""
-    return frozenset(chain.from_iterable(values(kind)))
+    return frozenset(chain.from_iterable(by_language(kind).values()))
 
 
 @cache
@@ -81,16 +95,17 @@ def numbered(kind: str) -> dict[str, int]:
     """The words of `months`, `weekdays` or `numbers` in all languages, with their number from 1."""
     return {
         word: number
-        for names in values(kind)
+        for names in by_language(kind).values()
         for number, forms in enumerate(names, 1)
         for word in forms.split()
     }
 
 
 @cache
-def function_words(code: str) -> frozenset[str]:
-    """The words of a language that occur in every text, such as articles and pronouns."""
-    return frozenset(" ".join(languages()[code].get("function_words", ())).split())
+def function_words() -> dict[str, frozenset[str]]:
+    """The words that occur in every text of a language, such as articles and pronouns, by its code."""
+    lists = by_language("function_words").items()
+    return {code: frozenset(" ".join(lines).split()) for code, lines in lists}
 
 
 def alternatives(choices: Iterable[str]) -> str:

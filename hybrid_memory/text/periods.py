@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .characters import pattern
-from .languages import alternatives, folded, languages, numbered, phrases, values
+from .languages import alternatives, by_language, folded, has_spaces, numbered, phrases
 from .written_days import DIGITS, WrittenDay, ordinal, token, written_days
 
 MOST = 3  # periods that count in a query
@@ -197,7 +197,7 @@ def _openers() -> dict[str, str | int]:
     number of days from the day, as -7 for "the week before".
     """
     openers: dict[str, str | int] = {phrase: kind for kind in OPENERS for phrase in phrases(kind)}
-    for beside in values("beside"):
+    for beside in by_language("beside").values():
         openers |= {phrase: int(days) for days in beside for phrase in beside[days]}
     return openers
 
@@ -307,7 +307,7 @@ def _written(written: WrittenDay, today: date, *, is_plan: bool) -> Period | Non
     return Period(chosen, chosen, start, end, is_yearly=True) if chosen else None
 
 
-def _occurrences(phrase: str, text: str, *, has_spaces: bool = True) -> Iterator[tuple[int, int]]:
+def _occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[tuple[int, int]]:
     """Yield start and end of each occurrence of a phrase in a text, as whole words if the language
     has spaces between words.
     """
@@ -315,7 +315,7 @@ def _occurrences(phrase: str, text: str, *, has_spaces: bool = True) -> Iterator
     while start >= 0:
         end = start + len(phrase)
         is_whole = not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
-        if is_whole or not has_spaces:
+        if is_whole or not is_spaced:
             yield start, end
         start = text.find(phrase, end)
 
@@ -326,49 +326,41 @@ def _relative_phrases() -> list[tuple[str, str, int, bool]]:
     spaces between words.
     """
     return [
-        (phrase, unit, int(back), language.get("has_spaces", True))
-        for language in languages().values()
-        for unit, by_distance in language.get("relative", {}).items()
+        (phrase, unit, int(back), has_spaces(code))
+        for code, by_unit in by_language("relative").items()
+        for unit, by_distance in by_unit.items()
         for back, written in by_distance.items()
         for phrase in written
     ]
 
 
 def _relative_dates(text: str, today: date) -> Iterator[Period]:
-    for phrase, unit, back, has_spaces in _relative_phrases():
-        for start, end in _occurrences(phrase, text, has_spaces=has_spaces):
+    for phrase, unit, back, is_spaced in _relative_phrases():
+        for start, end in _occurrences(phrase, text, is_spaced=is_spaced):
             yield from _units_back(unit, back, today, start, end, is_named=True)
-
-
-@cache
-def _ages() -> list[tuple[str, str, list[str]]]:
-    """Templates such as "{number} {unit} ago", each with its language and the texts in it."""
-    return [
-        (code, template, template.replace("{unit}", "{number}").split("{number}"))
-        for code, language in languages().items()
-        for template in language.get("ago", ())
-    ]
 
 
 @cache
 def _units(code: str) -> dict[str, str]:
     """The words of a language for units of time -> the units."""
-    units = languages()[code]["units"]
+    units = by_language("units")[code]
     return {word: unit for unit in units for word in units[unit].split()}
 
 
 @cache
 def _age_pattern(code: str, template: str) -> str:
-    numbers = alternatives(" ".join(languages()[code].get("numbers", ())).split())
+    number = alternatives(" ".join(by_language("numbers")[code]).split())
     written = re.escape(template)
-    written = written.replace(r"\{number\}", rf"(?P<number>[0-9]{{1,3}}|{numbers})")
+    written = written.replace(r"\{number\}", rf"(?P<number>[0-9]{{1,3}}|{number})")
     written = written.replace(r"\{unit\}", f"(?P<unit>{alternatives(_units(code))})")
-    return rf"(?<!\w){written}(?!\w)" if languages()[code].get("has_spaces", True) else written
+    return rf"(?<!\w){written}(?!\w)" if has_spaces(code) else written
 
 
 def _dates_ago(text: str, today: date) -> Iterator[Period]:
     """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
-    for code, template, parts in _ages():
+    templates = by_language("ago").items()
+    for code, template in ((code, one) for code, several in templates for one in several):
+        parts = template.replace("{unit}", "{number}").split("{number}")
         if not all(part in text for part in parts):
             continue  # compiling the pattern takes longer than a keyword search
         for match in pattern(_age_pattern(code, template)).finditer(text):
@@ -379,20 +371,20 @@ def _dates_ago(text: str, today: date) -> Iterator[Period]:
 
 
 @cache
-def _phrases_of_weekday(code: str, name: str) -> list[tuple[str, int, str]]:
-    """The phrases of a language for a weekday, such as "next friday" or "since friday", each with the
+def _phrases_of_weekday(name: str) -> list[tuple[str, int, str]]:
+    """The phrases for a weekday, such as "next friday" or "since friday", each with the
     characters at its beginning that do not belong to the day, and "on", "last" or "next".
     """
-    language = languages()[code]
     with_day = [
         (template.format(day=name), 0, kind)
-        for kind, templates in language.get("weekday", {}).items()
+        for by_kind in by_language("weekday").values()
+        for kind, templates in by_kind.items()
         for template in templates
     ]
     opened = [
         (f"{opener} {name}", len(f"{opener} "), "on")
         for kind in OPENERS
-        for opener in language.get(kind, ())
+        for opener in phrases(kind)
     ]
     return with_day + opened
 
@@ -404,15 +396,12 @@ def _weekdays(text: str, today: date, *, is_plan: bool) -> Iterator[Period]:
     for name, number in numbered("weekdays").items():
         if name not in text:
             continue
-        for code in languages():
-            for phrase, offset, kind in _phrases_of_weekday(code, name):
-                for start, end in _occurrences(phrase, text):
-                    is_ahead = kind == "next" or (is_plan and kind != "last")
-                    distance = (number - 1 - today.weekday()) % 7 or 7
-                    distance = distance if is_ahead else distance - 7 or -7
-                    with suppress(OverflowError):
-                        day = (today + timedelta(distance)).isoformat()
-                        yield Period(day, day, start + offset, end)
+        ahead = (number - 1 - today.weekday()) % 7 or 7
+        for phrase, offset, kind in _phrases_of_weekday(name):
+            is_ahead = kind == "next" or (is_plan and kind != "last")
+            for start, end in _occurrences(phrase, text):
+                day = _shifted(today.isoformat(), ahead if is_ahead else ahead - 7 or -7)
+                yield Period(day, day, start + offset, end)
 
 
 def _units_back(

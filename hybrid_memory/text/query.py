@@ -28,7 +28,7 @@ from .analyzer import (
 )
 from .characters import QUOTES, fold, is_folded_mark, pattern, storable
 from .equality import Form, other_forms
-from .languages import function_words, languages
+from .languages import function_words
 from .periods import periods
 from .scripts import GRAM_RUN, has_gram_run
 
@@ -168,7 +168,7 @@ class Query:
         forms = {}
         may_split = len(own) <= MOST_SPLIT
         for form in islice(
-            other_forms(pieces, function_words(MAIN), may_split=may_split), MAX_FORMS
+            other_forms(pieces, function_words()[MAIN], may_split=may_split), MAX_FORMS
         ):
             if any(word in own for word in form.words):
                 words = tuple(own.get(word, word) for word in form.words)
@@ -549,14 +549,14 @@ def _stop_words(words: set[str]) -> frozenset[str]:
     """The function words of the MAIN language, and those of another one if the query seems to be in it:
     it has several of them, and more than of the MAIN language.
     """
-    most = function_words(MAIN)
+    most = function_words()[MAIN]
     fewest = max(2, len(words & most) + 1)
-    written = [own for own in map(function_words, languages()) if len(words & own) >= fewest]
+    written = [own for own in function_words().values() if len(words & own) >= fewest]
     return most.union(*written)
 
 
 def _is_content_word(token: str) -> bool:
-    return token.lower() not in function_words(MAIN)
+    return token.lower() not in function_words()[MAIN]
 
 
 def _without_signs_of_sentence(piece: str) -> str:

@@ -10,11 +10,13 @@ A form that can be read in two ways is none: 03/04/2026. Dates with points are d
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from .characters import pattern
-from .languages import alternatives, numbered, values, words
+from .languages import alternatives, by_language, numbered, words
+from .memo import Memo
 
 _YEAR = r"(?:19|20)[0-9]{2}"
 _ISO = rf"({_YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
@@ -28,6 +30,7 @@ _NUMERIC = (
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
+LEAP_YEAR = 2000  # of a day without a year, which may be 29 February
 _LONGEST_NAME = 24  # characters of the name of a month with what joins it to a number
 _SEPARATOR = "\uf82d"  # what replaces - in the identifiers of the keyword index
 
@@ -50,42 +53,27 @@ def ordinal() -> str:
 
 
 @cache
-def _of() -> str:
-    return rf"(?:(?:{alternatives(words('of'))})\s+)?"
-
-
-@cache
-def _day_first_pattern() -> str:
-    return (
-        rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{_of()}|-)"
-        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{_of()}|-)(?P<y>{_YEAR})(?!\w))?"
-    )
-
-
-@cache
-def _after_day() -> str:
-    """A pattern for what is behind 'March 8'."""
-    return rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{_of()}(?P<y>{_YEAR})(?!\w))?"
-
-
-@cache
-def _signs() -> tuple[str, str, str]:
-    """The signs behind the numbers of a year, a month and a day, such as 年, 月 and 日."""
-    years, months, days = map("".join, zip(*values("date_signs"), strict=True))
-    return years, months, days
-
-
-@cache
-def _numeric_pattern() -> str:
+def _patterns() -> dict[str, str]:
+    """The patterns that have words and signs of languages: "numeric" and "day first" forms of a day, what
+    is "after a day" such as March 8, and pieces of text between spaces that "may be a day": with a year
+    beside a sign, two digits beside a point, or a month's name between hyphens.
+    """
     years, months, days = _signs()
-    return _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days)
+    of = rf"(?:(?:{alternatives(words('of'))})\s+)?"
+    return {
+        "numeric": _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days),
+        "day first": rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{of}|-)"
+        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{_YEAR})(?!\w))?",
+        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{_YEAR})(?!\w))?",
+        "may be a day": rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]"
+        r"|[0-9]-[^\W\d_]{3}",
+    }
 
 
 @cache
-def _may_be_day() -> str:
-    """A pattern for a year beside a sign, two digits beside a point, or a month's name between hyphens."""
-    years, _, _ = _signs()
-    return rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]|[0-9]-[^\W\d_]{{3}}"
+def _signs() -> list[str]:
+    """The signs behind the numbers of a year, a month and a day, such as 年, 月 and 日."""
+    return list(map("".join, zip(*by_language("date_signs").values(), strict=True)))
 
 
 @cache
@@ -96,21 +84,16 @@ def _month_pieces() -> frozenset[str]:
 
 
 DIGITS = re.compile("[0-9]+")
-_DIGIT_PIECES_KEPT = 30_000  # cached texts, some 100 bytes each
 
 
-class _DayPieces(dict[str, bool]):
-    """Whether a piece of text between spaces may be a day in digits, remembered."""
-
-    def __missing__(self, piece: str) -> bool:
-        if len(self) >= _DIGIT_PIECES_KEPT:
-            self.clear()
-        has_digit = DIGITS.search(piece) is not None
-        self[piece] = has_digit and pattern(_may_be_day()).search(piece) is not None
-        return self[piece]
+def _may_be_day(piece: str) -> bool:
+    """Whether a piece of text between spaces may be a day in digits."""
+    if not DIGITS.search(piece):
+        return False
+    return pattern(_patterns()["may be a day"]).search(piece) is not None
 
 
-_DAY_PIECES = _DayPieces()
+_DAY_PIECES = Memo(_may_be_day)
 
 
 def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> bool:
@@ -146,23 +129,23 @@ def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
         return None
     iso = pattern(_ISO).match(text, digits.start())
     if iso:
-        date = _date(*iso.groups())
-        return WrittenDay(*iso.span(), date) if date else None
-    match = pattern(_numeric_pattern()).match(text, digits.start())
-    date = _numeric(match) if match else None
-    return WrittenDay(*match.span(), date) if match and date else None
+        day = _date(*iso.groups())
+        return WrittenDay(*iso.span(), day) if day else None
+    match = pattern(_patterns()["numeric"]).match(text, digits.start())
+    day = _numeric(match) if match else None
+    return WrittenDay(*match.span(), day) if match and day else None
 
 
 def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
     """'8 March 2026', '8 March'; with the date "" for a day that does not exist."""
     if digits.end() - digits.start() > 2:
         return None
-    match = pattern(_day_first_pattern()).match(text, digits.start())
+    match = pattern(_patterns()["day first"]).match(text, digits.start())
     number = match and numbered("months").get(match["name"])
     if not match or not number:
         return None
-    date = _date(match["y"], str(number), digits[0])
-    return WrittenDay(*match.span(), date or "", is_named=True)
+    day = _date(match["y"], str(number), digits[0])
+    return WrittenDay(*match.span(), day or "", is_named=True)
 
 
 def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | None:
@@ -177,16 +160,16 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     if not number:
         return None
     start = digits.start() - len(before) + before.rfind(names[-1])
-    match = pattern(_after_day()).match(text, digits.end())
+    match = pattern(_patterns()["after a day"]).match(text, digits.end())
     if text[start - 1 : start].isalnum() or not match:
         return None
     if re.fullmatch(_YEAR, digits[0]):
-        date = _date(digits[0], str(number), None)
-        return WrittenDay(start, digits.end(), date, is_named=True) if date else None
-    if digits.end() - digits.start() > 2:
+        day, end = _date(digits[0], str(number), None), digits.end()
+    elif len(digits[0]) <= 2:
+        day, end = _date(match["y"], str(number), digits[0]), match.end()
+    else:
         return None
-    date = _date(match["y"], str(number), digits[0])
-    return WrittenDay(start, match.end(), date, is_named=True) if date else None
+    return WrittenDay(start, end, day, is_named=True) if day else None
 
 
 def _numeric(match: re.Match[str]) -> str | None:
@@ -202,27 +185,20 @@ def _numeric(match: re.Match[str]) -> str | None:
     return _date(year, month or "0", day)
 
 
-_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-
 @lru_cache(4096)
 def _date(year: str | None, month: str, day: str | None) -> str | None:
     """The date in ISO 8601; None if it does not exist."""
-    number = int(day) if day else 0
-    of_year = int(month)
-    if not 1 <= of_year <= 12 or (day and not 1 <= number <= _LENGTHS[of_year - 1]):
+    try:
+        number = date(int(year or LEAP_YEAR), int(month), int(day or 1))
+    except ValueError:
         return None
-    if year and (of_year, number) == (2, 29):
-        is_leap = int(year) % 4 == 0 and (int(year) % 100 != 0 or int(year) % 400 == 0)
-        if not is_leap:
-            return None
-    start = f"{year or '-'}-{of_year:02}"
-    return f"{start}-{number:02}" if day else start
+    start = f"{year or '-'}-{number:%m}"
+    return f"{start}-{number:%d}" if day else start
 
 
-def token(date: str) -> str:
+def token(day: str) -> str:
     """The token of a day, a month, or a day without a year: 2026-03-08, 2026-03, --03-08."""
-    return date.replace("-", _SEPARATOR)
+    return day.replace("-", _SEPARATOR)
 
 
 def date_of_token(text: str) -> str:
@@ -240,25 +216,23 @@ def split_at_days(folded: str) -> Iterator[tuple[str, str]]:
     at = 0
     lowered = folded.lower() if DIGITS.search(folded) else ""
     # Positions in another length would be others
-    for start, end, date, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
+    for start, end, day, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
         text = folded[at:start]
         if is_named:
             text += re.sub(f"[0-9]+{ordinal()}", " ", folded[start:end])
         elif folded[start:end].isdecimal():
             text += folded[start:end]
-        yield text, " ".join(tokens_of(date))
+        yield text, " ".join(tokens_of(day))
         at = end
     yield folded[at:], ""
 
 
 @lru_cache(4096)
-def tokens_of(date: str) -> list[str]:
+def tokens_of(day: str) -> list[str]:
     """The year of a date, the token of the day or month, and that of the day in any year. The token of
     a month begins those of its days.
     """
-    if date.startswith("--"):
-        return [token(date)]
-    dates = [date[:4], date]
-    if len(date) > len("2026-03"):
-        dates.append(f"-{date[4:]}")
-    return list(map(token, dates))
+    if day.startswith("--"):
+        return [token(day)]
+    in_any_year = [f"-{day[4:]}"] if len(day) > len("2026-03") else []
+    return list(map(token, [day[:4], day, *in_any_year]))

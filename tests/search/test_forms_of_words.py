@@ -116,7 +116,7 @@ def test_a_rare_form_of_a_common_word_is_ignored(store: HybridStore) -> None:
 
 def forms(query: str) -> set[str]:
     pieces = [(piece, piece.replace("-", " ").replace(".", " ").split()) for piece in query.split()]
-    return {" ".join(form.tokens) for form in other_forms(pieces, function_words("en"))}
+    return {" ".join(form.tokens) for form in other_forms(pieces, function_words()["en"])}
 
 
 @pytest.mark.parametrize(
