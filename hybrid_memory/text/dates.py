@@ -5,11 +5,12 @@ heading; the age of a document. Pure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ..config import DEFAULTS
-from .languages import folded, numbered
+from .characters import pattern
+from .languages import alternatives, folded, numbered, phrases
 from .periods import mentions
 from .written_days import written_days
 
@@ -157,17 +158,20 @@ def _of_value(value: str) -> str | None:
 
 
 HEAD = 1500  # characters at the top of a text that may have a line with its date
-_DATE_LINE = (
-    r"(?im)^[ \t>*_+-]*(?:(?:start|last|creation)[ _-]?|date[ _-])?"
-    r"(?:date|day|updated?|created(?: on| at)?|modified|published(?: on)?)[*_ \t]*:[*_ \t]*(\S.*)$"
-)
+
+
+@cache
+def _date_line() -> str:
+    """A pattern for a line with the date of a document; a space of its label may be another sign."""
+    label = alternatives(phrases("date_labels")).replace(r"\ ", "[ _-]?")
+    return rf"(?m)^[ \t>*_+-]*(?:{label})[*_ \t]*:[*_ \t]*(\S.*)$"
 
 
 def _date_lines(text: str) -> list[str]:
-    """The values of lines such as 'Date: 2026-03-08' or '- **Last Updated**: ...' at the top of a
+    """The folded values of lines such as 'Date: 2026-03-08' or '- **Last Updated**: ...' at the top of a
     text.
     """
-    return re.findall(_DATE_LINE, text[:HEAD])
+    return pattern(_date_line()).findall(folded(text[:HEAD]))
 
 
 _LOOKS_DATED = r"(?<![0-9])[0-9]{1,4}[-_./][0-9]{1,2}[-_./][0-9]{1,4}(?![0-9])"

@@ -9,6 +9,7 @@ Another language is another entry, and any key may be missing:
 - `units`: the forms of the words for a day, a week, a month and a year.
 - `ordinals`: the signs behind the number of a day; `of`: the words between day, month and year.
 - `date_signs`: the signs behind the numbers of year, month and day.
+- `date_labels`: what stands before the date of a document, as in "Date: 2026-03-08".
 - `relative`: unit -> units back -> phrases such as "last week". `ago`: templates of an age.
 - `weekday`: templates of a weekday that is past ("last"), ahead ("next") or neither ("on").
 - `since`, `after`, `until`, `before`, `between`, `and`: the words before a day, and between two.

@@ -47,6 +47,7 @@ POLISH = {
     "relative": {"day": {"1": ["wczoraj"]}, "week": {"1": ["zeszłym tygodniu"]}},
     "weekday": {"on": ["w {day}"], "last": ["w zeszły {day}"], "next": ["w przyszły {day}"]},
     "beside": {"-1": ["dzień przed"]},
+    "date_labels": ["data"],
     "since": ["od"],
     "between": ["między"],
     "and": ["a", "do"],
@@ -63,6 +64,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.conversations import conversation
 from hybrid_memory.documents.passages import ends_sentence
 from hybrid_memory.text.characters import fold
+from hybrid_memory.text.dates import document_date
 from hybrid_memory.text.languages import full_names, languages
 from hybrid_memory.text.periods import mentions, periods
 from hybrid_memory.text.query import Query
@@ -83,6 +85,7 @@ told["ends"] = [
     for first, second in (("Kup owoce np.", "Jabłka"), ("Zobacz rys.", "5"), ("Koniec.", "Potem"))
 ]
 told["roles"] = [turn.role for turn in conversation("Użytkownik: Gdzie?\\n\\nAsystent: Tam.")]
+told["date"] = document_date("a.md", {}, text="**Data:** 8 marca 2026")
 told["names"] = full_names("months", "pl")[2:4] if "pl" in languages() else []
 with HybridStore(":memory:", {"provider": "none"}) as store:
     store.store("a", "Dnia 8 marca 2026 był koncert")
@@ -111,7 +114,9 @@ def test_another_language_is_an_entry_of_the_table(tmp_path: Path) -> None:
     without = told_with(package, table)
     assert without["words"] == ["kiedy", "bylo", "o", "koncercie"]
     assert without["ends"] == [True, True, True]
-    assert not any(without[key] for key in ("wczoraj", "8 marca 2026", "roles", "found", "plan"))
+    assert not any(
+        without[key] for key in ("wczoraj", "8 marca 2026", "roles", "found", "plan", "date")
+    )
     assert told_with(package, {**table, "pl": POLISH}) == {
         "8 marca 2026": [["2026-03-08", "2026-03-08"]],
         "8. marca roku 2026": [["2026-03-08", "2026-03-08"]],
@@ -128,6 +133,7 @@ def test_another_language_is_an_entry_of_the_table(tmp_path: Path) -> None:
         "words": ["koncercie"],
         "ends": [False, False, True],
         "roles": ["user", "assistant"],
+        "date": "2026-03-08",
         "names": ["marzec", "kwiecień"],
         "found": ["a"],
     }
