@@ -64,7 +64,7 @@ def _dates(
 ) -> Iterator[tuple[str, str]]:
     """Yield the possible dates of a document, each after its origin, best first."""
     name = doc_id.rpartition("/")[2]
-    in_path = [day for match in re.finditer(IN_PATH, doc_id) if (day := iso(match))]
+    in_path = [day for match in pattern(IN_PATH).finditer(doc_id) if (day := iso(match))]
     of_path = max(reversed(in_path), key=len, default="")
     if len(of_path) < len("2026-01-05"):
         of_path = _in_name(name, of_path) or of_path
@@ -113,10 +113,10 @@ def _in_name(name: str, month: str) -> str | None:
     """The day in a file name without separators, or of an ISO week; or with a `month` from the path,
     that of a name such as 'april-16'.
     """
-    match = re.search(_COMPACT, name)
+    match = pattern(_COMPACT).search(name)
     if match:
         return iso(match)
-    week = re.search(_ISO_WEEK, name)
+    week = pattern(_ISO_WEEK).search(name)
     if week:
         return _monday(week)
     for written in written_days(folded(name).replace("-", " ").replace("_", " ")):
@@ -147,7 +147,7 @@ def _of_value(value: str) -> str | None:
             return datetime.fromtimestamp(int(value) / EPOCH[len(value)], UTC).date().isoformat()
         if re.fullmatch("(?:19|20)[0-9]{2}", value):
             return value
-    compact = re.match(_COMPACT, value) or re.match(_ISO_WEEK, value)
+    compact = pattern(_COMPACT).match(value) or pattern(_ISO_WEEK).match(value)
     if compact:
         return _monday(compact) if compact.re.pattern == _ISO_WEEK else iso(compact)
     text = folded(value)
@@ -182,7 +182,7 @@ def looks_dated(doc_id: str, text: str) -> bool:
     03/04/2026, which can be read in two ways.
     """
     name = doc_id.rpartition("/")[2]
-    return any(re.search(_LOOKS_DATED, place) for place in (name, *_date_lines(text)))
+    return any(pattern(_LOOKS_DATED).search(place) for place in (name, *_date_lines(text)))
 
 
 def age(of_document: str, today: date) -> int:

@@ -128,13 +128,13 @@ def first_second(text: str, today: date) -> float:
 
 
 def _day(text: str, today: date, *, is_first: bool) -> str:
-    age = re.fullmatch(_AGE, text)
+    age = pattern(_AGE).fullmatch(text)
     if age:
         number, unit = age.groups()
         days = round(int(number) * _DAYS[unit])
         return (today - timedelta(min(days, today.toordinal() - 1))).isoformat()
     with suppress(ValueError):
-        if re.fullmatch(_YEAR_OR_MONTH, text):
+        if pattern(_YEAR_OR_MONTH).fullmatch(text):
             date.fromisoformat(f"{text}-01-01"[:10])
             rest_of_year = "-01-01" if is_first else "-12-31"
             return text + rest_of_year[len(text) - len("2026") :]
@@ -258,9 +258,10 @@ def _calendar_dates(text: str, today: date, *, is_plan: bool) -> Iterator[Period
     end = 0
     for day in written_days(text):
         period = _written(day, today, is_plan=is_plan)
-        if period and day.is_named:
-            first, last = before.search(text, end, day.start), after.match(text, day.end)
-            period = _with_range(period, first, last)
+        if period and period.is_day and day.is_named:
+            is_day_first = text[day.start].isdecimal()
+            first = before.search(text, end, day.start) if is_day_first else None
+            period = _with_range(period, first, after.match(text, day.end))
         if period:
             yield period
         end = day.end
@@ -269,16 +270,15 @@ def _calendar_dates(text: str, today: date, *, is_plan: bool) -> Iterator[Period
 def _with_range(
     period: Period, before: re.Match[str] | None, after: re.Match[str] | None
 ) -> Period:
-    """Widen a day to the first or last day of a range in its month, if that day exists."""
-    if before:
-        first = f"{period.first[:8]}{int(before[1]):02}"
-        earlier = first if _exists(first) else period.first
-        period = period._replace(first=min(earlier, period.first), start=before.start())
-    if after:
-        last = f"{period.last[:8]}{int(after[1]):02}"
-        later = last if _exists(last) else period.last
-        period = period._replace(last=max(later, period.last), end=after.end())
-    return period
+    """Widen a day to the first and the last day of a range in its month, if these days exist."""
+    first = f"{period.first[:8]}{before[1]:0>2}" if before else period.first
+    last = f"{period.last[:8]}{after[1]:0>2}" if after else period.last
+    return period._replace(
+        first=min(first, period.first) if _exists(first) else period.first,
+        last=max(last, period.last) if _exists(last) else period.last,
+        start=before.start() if before else period.start,
+        end=after.end() if after else period.end,
+    )
 
 
 def _exists(day: str) -> bool:

@@ -8,7 +8,6 @@ grams. A run ends with shorter ones, tokens of the kind TAIL, and a run shorter 
 token of the kind SHORT (text/analyzer.py).
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
@@ -472,7 +471,7 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
     """
     if OR not in text:
         return text, []
-    pieces = re.findall(_ALTERNATIVE, text.translate(QUOTES))
+    pieces = pattern(_ALTERNATIVE).findall(text.translate(QUOTES))
     if OR not in pieces:
         return text, []
     words: list[str] = []
@@ -573,7 +572,7 @@ def _without_possessive(word: str) -> str:
     """ "Gendolf's" -> "Gendolf"; a word made of stop words stays, such as "what's"."""
     if not any(sign in word for sign in _APOSTROPHES):
         return word
-    owner = re.sub(_POSSESSIVE, "", word)
+    owner = pattern(_POSSESSIVE).sub("", word)
     return owner if any(map(_is_content_word, whole_tokens(owner))) else word
 
 

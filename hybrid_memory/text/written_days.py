@@ -163,7 +163,7 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     match = pattern(_patterns()["after a day"]).match(text, digits.end())
     if text[start - 1 : start].isalnum() or not match:
         return None
-    if re.fullmatch(_YEAR, digits[0]):
+    if pattern(_YEAR).fullmatch(digits[0]):
         day, end = _date(digits[0], str(number), None), digits.end()
     elif len(digits[0]) <= 2:
         day, end = _date(match["y"], str(number), digits[0]), match.end()
