@@ -242,9 +242,9 @@ def _ranges() -> tuple[str, str, str]:
     """Patterns for the days of a range besides the one that is written with its month: a hyphen with the
     number before it, '3 to ' in '3 to 5 May', and '–5' in 'May 3–5'.
     """
-    number = rf"(?<![\w-])([0-9]{{1,2}}){ordinal()}"
+    number = rf"(?<![\w-])([0-9]{{1,2}}){ordinal()}\.?"
     return (
-        rf"({number})-(?=[0-9]{{1,2}}{ordinal()}(?![\w-]))",
+        rf"({number})-(?=[0-9]{{1,2}}{ordinal()}\.?(?![\w-]))",
         rf"{number}\s*(?:–|{alternatives(phrases('and'))})\s*\Z",
         r"–([0-9]{1,2})(?!\w)",
     )

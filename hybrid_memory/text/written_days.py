@@ -48,15 +48,16 @@ class WrittenDay(NamedTuple):
 
 @cache
 def ordinal() -> str:
-    """A pattern for the sign behind the number of a day, as in 8th."""
-    return f"(?:{alternatives(words('ordinals'))})?"
+    """A pattern for the sign behind the number of a day, as in 8th; a point may end a sentence."""
+    return f"(?:{alternatives(words('ordinals') - {'.'})})?"
 
 
 @cache
 def _patterns() -> dict[str, str]:
-    """The patterns that have words and signs of languages: "numeric" and "day first" forms of a day, what
-    is "after a day" such as March 8, and pieces of text between spaces that "may be a day": with a year
-    beside a sign, two digits beside a point, or a month's name between hyphens.
+    """The patterns that have words and signs of languages: "numeric" and "day first" forms of a day, the
+    "month before" a number and what is "after a day" such as March 8; and pieces of text between
+    spaces that "may be a day": with a year beside a sign, two digits beside a point, or a month's
+    name between hyphens.
     """
     years, months, days = _signs()
     of = rf"(?:(?:{alternatives(words('of'))})\s+)?"
@@ -64,6 +65,7 @@ def _patterns() -> dict[str, str]:
         "numeric": _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days),
         "day first": rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{of}|-)"
         rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{_YEAR})(?!\w))?",
+        "month before": rf"(?<!\S)([^\W\d_]{{3,}})[.,]*\s+{of}\Z",
         "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{_YEAR})(?!\w))?",
         "may be a day": rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]"
         r"|[0-9]-[^\W\d_]{3}",
@@ -152,16 +154,11 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     """'March 8, 2026', 'March 8', 'March 2026'; the name begins at `least` or later."""
     if not text[digits.start() - 1 : digits.start()].isspace():
         return None
-    before = text[max(digits.start() - _LONGEST_NAME, least) : digits.start()]
-    names = [word.rstrip(".,") for word in before.split()]
-    if len(names) > 1 and names[-1] in words("of"):
-        names.pop()
-    number = numbered("months").get(names[-1]) if names else None
-    if not number:
-        return None
-    start = digits.start() - len(before) + before.rfind(names[-1])
+    least = max(digits.start() - _LONGEST_NAME, least)
+    name = pattern(_patterns()["month before"]).search(text, least, digits.start())
+    number = name and numbered("months").get(name[1])
     match = pattern(_patterns()["after a day"]).match(text, digits.end())
-    if text[start - 1 : start].isalnum() or not match:
+    if not name or not number or not match:
         return None
     if pattern(_YEAR).fullmatch(digits[0]):
         day, end = _date(digits[0], str(number), None), digits.end()
@@ -169,7 +166,7 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
         day, end = _date(match["y"], str(number), digits[0]), match.end()
     else:
         return None
-    return WrittenDay(start, end, day, is_named=True) if day else None
+    return WrittenDay(name.start(), end, day, is_named=True) if day else None
 
 
 def _numeric(match: re.Match[str]) -> str | None:
