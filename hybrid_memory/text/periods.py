@@ -18,6 +18,7 @@ from .written_days import DIGITS, WrittenDay, ordinal, token, written_days
 
 MOST = 3  # periods that count in a query
 EARLIEST = "0001-01-01"
+_OPENING = str.maketrans(dict.fromkeys("([{<>*'\"", " "))  # signs before the name of a month
 OPENERS = ("before", "until", "after", "since")  # kinds of phrases before a day
 DAY, WEEK, MONTH, YEAR = "day", "week", "month", "year"
 _YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
@@ -254,7 +255,7 @@ def _calendar_dates(text: str, today: date, *, is_plan: bool) -> Iterator[Period
     if not DIGITS.search(text):
         return
     hyphen, before, after = map(pattern, _ranges())
-    text = hyphen.sub(r"\1–", text)  # a hyphen may be a part of a date
+    text = hyphen.sub(r"\1–", text.translate(_OPENING))  # a hyphen may be a part of a date
     end = 0
     for day in written_days(text):
         period = _written(day, today, is_plan=is_plan)
