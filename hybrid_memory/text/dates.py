@@ -4,6 +4,7 @@ heading; the age of a document. Pure.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -101,35 +102,35 @@ def _with_year(text: str) -> Iterator[str]:
                 yield written.date
 
 
-# A day without separators, with a time of day or without: 20260314, 202603141030, 20260314T103000
-_COMPACT = (
-    r"(?<![0-9])((?:19|20)[0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
+# A day without separators, with a time of day or without: 20260314, 202603141030, 20260314T103000; or
+# a week: 2026-W11
+_UNDIVIDED = (
+    r"(?<![0-9])(?P<year>(?:19|20)[0-9]{2})(?:(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12][0-9]|3[01])"
     r"(?:[T_-]?(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9])?)?(?![0-9])"
+    r"|-?[Ww](?P<week>0[1-9]|[1-4][0-9]|5[0-3])(?!\w))"
 )
-_ISO_WEEK = r"(?<![0-9])((?:19|20)[0-9]{2})-?[Ww](0[1-9]|[1-4][0-9]|5[0-3])(?!\w)"
 
 
 def _in_name(name: str, month: str) -> str | None:
     """The day in a file name without separators, or of an ISO week; or with a `month` from the path,
     that of a name such as 'april-16'.
     """
-    match = pattern(_COMPACT).search(name)
+    match = pattern(_UNDIVIDED).search(name)
     if match:
-        return iso(match)
-    week = pattern(_ISO_WEEK).search(name)
-    if week:
-        return _monday(week)
+        return _undivided(match)
     for written in written_days(folded(name).replace("-", " ").replace("_", " ")):
         if month and written.date.startswith(f"-{month[4:]}-"):
             return f"{month}{written.date[len('--04') :]}"
     return None
 
 
-def _monday(week: re.Match[str]) -> str | None:
-    try:
-        return date.fromisocalendar(int(week[1]), int(week[2]), 1).isoformat()
-    except ValueError:
-        return None
+def _undivided(match: re.Match[str]) -> str | None:
+    """The day, or the Monday of the week, if it exists."""
+    year, month, day, week = (int(group or 0) for group in match.groups())
+    with suppress(ValueError):
+        found = date.fromisocalendar(year, week, 1) if week else date(year, month, day)
+        return found.isoformat()
+    return None
 
 
 EPOCH = {10: 1, 13: 1000}  # digits of a time since 1970 -> its units in a second
@@ -147,9 +148,9 @@ def _of_value(value: str) -> str | None:
             return datetime.fromtimestamp(int(value) / EPOCH[len(value)], UTC).date().isoformat()
         if re.fullmatch("(?:19|20)[0-9]{2}", value):
             return value
-    compact = pattern(_COMPACT).match(value) or pattern(_ISO_WEEK).match(value)
-    if compact:
-        return _monday(compact) if compact.re.pattern == _ISO_WEEK else iso(compact)
+    match = pattern(_UNDIVIDED).match(value)
+    if match:
+        return _undivided(match)
     text = folded(value)
     for written in written_days(text)[:1]:
         is_first = _is_weekday(text[: written.start])
