@@ -17,6 +17,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from .characters import pattern
+from .languages import words
 
 _SIGNS = str.maketrans({
     **dict.fromkeys("‘’‚‛′ʼ´", "'"),
@@ -81,9 +82,6 @@ class Form(NamedTuple):
     tokens: tuple[str, ...]
 
 
-# Words of a compound that are too common to be one by chance: only these may begin or end one.
-_FIRST = frozenset("off up over out down back on under in after by".split())
-_LAST = frozenset("in out up down on off over by back through to do".split())
 _SHORTEST, _LONGEST = 4, 20  # letters of a word that may be two
 _LEAST = 2  # letters of each of the two, except
 _ALONE = "ext"  # as in e-mail, x-ray, t-shirt
@@ -140,8 +138,8 @@ def _may_join(first: str, second: str, common: frozenset[str], *, is_hyphened: b
 def _is_compound(first: str, second: str, common: frozenset[str]) -> bool:
     """Whether two words may be the parts of one."""
     return (
-        (first not in common or first in _FIRST)
-        and (second not in common or second in _LAST)
+        (first not in common or first in words("first_particles"))
+        and (second not in common or second in words("last_particles"))
         and not (first in common and second in common)
     )
 

@@ -336,9 +336,20 @@ def _relative_phrases() -> list[tuple[str, str, int, bool]]:
 
 
 def _relative_dates(text: str, today: date) -> Iterator[Period]:
-    for phrase, unit, back, is_spaced in _relative_phrases():
+    written = [row for row in _relative_phrases() if row[0] in text]
+    for phrase, unit, back, is_spaced in written:
         for start, end in _occurrences(phrase, text, is_spaced=is_spaced):
             yield from _units_back(unit, back, today, start, end, is_named=True)
+
+
+@cache
+def _ages() -> list[tuple[str, str, list[str]]]:
+    """Templates such as "{number} {unit} ago", each with its language and the texts in it."""
+    return [
+        (code, template, template.replace("{unit}", "{number}").split("{number}"))
+        for code, templates in by_language("ago").items()
+        for template in templates
+    ]
 
 
 @cache
@@ -359,9 +370,7 @@ def _age_pattern(code: str, template: str) -> str:
 
 def _dates_ago(text: str, today: date) -> Iterator[Period]:
     """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
-    templates = by_language("ago").items()
-    for code, template in ((code, one) for code, several in templates for one in several):
-        parts = template.replace("{unit}", "{number}").split("{number}")
+    for code, template, parts in _ages():
         if not all(part in text for part in parts):
             continue  # compiling the pattern takes longer than a keyword search
         for match in pattern(_age_pattern(code, template)).finditer(text):

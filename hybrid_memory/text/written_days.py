@@ -186,11 +186,10 @@ def _numeric(match: re.Match[str]) -> str | None:
 def _date(year: str | None, month: str, day: str | None) -> str | None:
     """The date in ISO 8601; None if it does not exist."""
     try:
-        number = date(int(year or LEAP_YEAR), int(month), int(day or 1))
+        found = date(int(year or LEAP_YEAR), int(month), int(day or 1)).isoformat()
     except ValueError:
         return None
-    start = f"{year or '-'}-{number:%m}"
-    return f"{start}-{number:%d}" if day else start
+    return f"{year or '-'}{found[4:] if day else found[4:7]}"
 
 
 def token(day: str) -> str:
