@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 from common import COMMAND, Row, environ, process, run
 
 from hybrid_memory.extras.agent_text import OPTIONS
-from hybrid_memory.text.analyzer import STOP_WORDS
+from hybrid_memory.text.languages import function_words
 
 BUDGETS = (1200, 4800)
 FIRST = 3
@@ -62,7 +62,7 @@ class Question(NamedTuple):
     def keywords(self) -> list[str]:
         """Return its words but those that every text has."""
         words = re.findall(r"\w[\w.-]*\w|\w", self.text)
-        return [word for word in words if word.lower() not in STOP_WORDS]
+        return [word for word in words if word.lower() not in function_words()["en"]]
 
 
 class Tool(NamedTuple):

@@ -196,7 +196,7 @@ def _switch(text: str) -> bool:
 
 
 def _date(text: str) -> str:
-    from .text.dates import first_day  # a large module, and most calls have no date
+    from .text.periods import first_day  # a large module, and most calls have no date
 
     first_day(text, date.today())  # raises
     return text

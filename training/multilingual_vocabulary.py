@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hybrid_memory.embedding.multilingual import CONTINUES, HAN, LONGEST_TOKEN, UNSPACED, WORD
-from hybrid_memory.text.characters import fold
+from hybrid_memory.embedding.multilingual import CONTINUES, LONGEST_TOKEN, UNSPACED, WORD
+from hybrid_memory.text.characters import fold, pattern
+from hybrid_memory.text.scripts import HAN
 
 SPECIAL = 4  # pieces that are no text
 OCCURRING = 2.5  # what occurring in the training texts is worth, in log-probability
@@ -72,7 +73,7 @@ def choose(
     probabilities: dict[str, float] = {}
     for number, piece in enumerate(pieces):
         token = fold(piece.removeprefix("\u2581")).lower()
-        if number < SPECIAL or len(token) > LONGEST_TOKEN - 2 or not WORD.fullmatch(token):
+        if number < SPECIAL or len(token) > LONGEST_TOKEN - 2 or not pattern(WORD).fullmatch(token):
             continue
         if not (piece.startswith("\u2581") or re.match(f"[{HAN}{UNSPACED}]", token)):
             token = CONTINUES + token

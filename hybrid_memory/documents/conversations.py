@@ -11,31 +11,43 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..text.roles import ASSISTANT, USER, together
+from ..text.characters import pattern
+from ..text.languages import alternatives, languages
+from ..text.roles import ROLES, together
 from .code import without_code
 from .structure import below, markdown_structure
 
 if TYPE_CHECKING:
     from .chunker import Chunk
 
-# What programs that save conversations write, in lower case
-NAMES = {
-    USER: ("user", "human", "you", "you said"),
-    ASSISTANT: ("assistant", "ai", "chatgpt", "chatgpt said", "claude", "gemini", "copilot"),
-}
 INTRODUCTION = 5  # the most lines above the first label; headings and empty lines do not count
 
-_ROLE_OF = {name: role for role, names in NAMES.items() for name in names}
-_NAME = f"({'|'.join(sorted(_ROLE_OF, key=len, reverse=True))})"
 _TIME = r"(?: \([^()\n]{1,40}\))?"
-LABEL = re.compile(
-    rf"\n(?:(#{{1,6}}) {_NAME}{_TIME}:?(?=\n|\Z)"
-    rf"|(\*\*){_NAME}{_TIME}(?::\*\*|\*\*{_TIME}:)"
-    rf"|{_NAME}{_TIME}:(?=\s))",
-    re.IGNORECASE,
+# NAME is that of a speaker
+_LABEL = (
+    rf"(?i)\n(?:(#{{1,6}}) (NAME){_TIME}:?(?=\n|\Z)"
+    rf"|(\*\*)(NAME){_TIME}(?::\*\*|\*\*{_TIME}:)"
+    rf"|(NAME){_TIME}:(?=\s))"
 )
+
+
+@cache
+def _roles() -> dict[str, str]:
+    """The names of speakers that programs write when they save conversations, with their roles."""
+    return {
+        name.lower(): role
+        for language in languages().values()
+        for role, names in language.get("speakers", {}).items()
+        for name in names
+    }
+
+
+def label() -> re.Pattern[str]:
+    """The pattern of the label of a message."""
+    return pattern(_LABEL.replace("NAME", alternatives(_roles())))
 
 
 class Turn(NamedTuple):
@@ -51,11 +63,11 @@ def conversation(text: str, skipped: int = 0) -> list[Turn]:
     The first `skipped` lines are front matter.
     """
     body = below(text, skipped)
-    if len({role for _, _, role in _labels(body)}) < len(NAMES):
+    if len({role for _, _, role in _labels(body)}) < len(ROLES):
         return []
     body = without_code(markdown_structure(body))
     for turns in _turns_by_form(body, skipped).values():
-        if len({turn.role for turn in turns}) == len(NAMES):
+        if len({turn.role for turn in turns}) == len(ROLES):
             above = body.split("\n")[1 : turns[0].line - skipped]
             written = [line for line in above if line.strip() and not line.startswith("#")]
             return turns if len(written) <= INTRODUCTION else []
@@ -78,10 +90,10 @@ def _labels(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the position of each label in a text with a line break before each line, its form, and
     the role that it names.
     """
-    for label in LABEL.finditer(text):
-        heading, of_heading, bold, of_bold, of_plain = label.groups()
+    for match in label().finditer(text):
+        heading, of_heading, bold, of_bold, of_plain = match.groups()
         name = of_heading or of_bold or of_plain
-        yield label.start() + 1, heading or bold or "", _ROLE_OF[name.lower()]
+        yield match.start() + 1, heading or bold or "", _roles()[name.lower()]
 
 
 def with_roles(chunks: list["Chunk"], turns: list[Turn]) -> list["Chunk"]:

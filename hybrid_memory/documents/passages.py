@@ -10,9 +10,12 @@ items around them.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
-from ..text.characters import UNSPACED, begins_grapheme
+from ..text.characters import begins_grapheme, pattern
+from ..text.languages import folded, full_names, languages, words
+from ..text.scripts import last_break
 from ..text.terms import SEPARATOR
 from .structure import Block
 
@@ -22,22 +25,12 @@ WIDE_ENDS = "。！？｡"  # need no space after them
 WIDE_CLOSING = CLOSING + "」』）】》〉"
 BEFORE = 24  # characters to examine before an end
 
-ABBREVIATION = re.compile(
-    r"(?:^|[^\w.])(?:(?:[^\W\d_]\.){0,4}[^\W\d_]"  # J. (an initial), e.g., z.B., U.S.A.
-    r"|al|approx|bzgl|bzw|ca|cf|dr|eig|evtl|geb|ggf|ggü|hr|fr|inkl|exkl|mind|max|min|mio|mr|mrs|ms|mt"
-    r"|prof|resp|sog|st|str|usf|viz|vgl|vs|zzgl|gen|gov|sen|rep|capt|col|lt|sgt|rev|hon|incl|excl|est"
-    r"|dept)\.$",
-    re.IGNORECASE,
-)
-BEFORE_NUMBER = re.compile(
-    r"(?:^|[^\w.])(?:nos?|nr|figs?|pp?|abb|vol|ch|chap|sec|eqs?|art|abs|bd|kap|tel|ed|ver|ref|tab|line|ln"
-    r"|ziff|anm)\.$",
-    re.IGNORECASE,
-)
-NUMBERING = re.compile(r"(?:^|\n)[ \t>*_]*\d{1,9}\.$")  # of a list item
-DAY = re.compile(r"(?:^|\D)\d{1,2}\.$")
-MONTH = re.compile(r"Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")
-FIRST_CHARACTER = re.compile(r"[\s>*_\"'“„‘«(\[`#~-]{0,16}")
+INITIALS = r"(?:[^\W\d_]\.){0,4}[^\W\d_]"  # J. (an initial), e.g., z.B., U.S.A.
+LAST_WORD = r"[\w.]*\Z"
+NUMBERING = r"(?:^|\n)[ \t>*_]*\d{1,9}\.$"  # of a list item
+DAY = r"(?:^|\D)\d{1,2}\.$"
+MONTH = 3  # characters of a month's name that tell it
+FIRST_CHARACTER = r"[\s>*_\"'“„‘«(\[`#~-]{0,16}"
 
 
 def ends_sentence(text: str, end: int) -> bool:
@@ -46,29 +39,46 @@ def ends_sentence(text: str, end: int) -> bool:
     last = before[-1:]
     if not last or last not in ENDS:
         return last != "" and last in WIDE_ENDS
-    signs = FIRST_CHARACTER.match(text, end)
+    signs = pattern(FIRST_CHARACTER).match(text, end)
     assert signs  # the pattern matches anywhere
     after = text[signs.end() : signs.end() + 3]
     if after[:1].islower():
         return False
-    if last != ".":
-        return True
-    return not (
-        ABBREVIATION.search(before)
-        or NUMBERING.search(before)
-        or (after[:1].isdigit() and BEFORE_NUMBER.search(before))
-        or (MONTH.match(after) and DAY.search(before))
+    return last != "." or not (
+        _is_abbreviation(before, is_before_number=after[:1].isdigit())
+        or pattern(NUMBERING).search(before)
+        or (after in _months_behind_points() and pattern(DAY).search(before))
     )
 
 
-FIRST_CELL = re.compile(r"[ \t>]*+\|[^|\n]+\|")
+def _is_abbreviation(text: str, *, is_before_number: bool) -> bool:
+    """Whether the last word of a text, without its full stop, is an abbreviation."""
+    last = pattern(LAST_WORD).search(text[:-1])
+    word = folded(last[0]) if last else ""
+    return (
+        word in words("abbreviations")
+        or (is_before_number and word in words("abbreviations_before_numbers"))
+        or pattern(INITIALS).fullmatch(word) is not None
+    )
+
+
+@cache
+def _months_behind_points() -> frozenset[str]:
+    """The beginnings of the names of months in languages that write "5. March"."""
+    return frozenset(
+        name[:MONTH]
+        for code, language in languages().items()
+        if "." in language.get("ordinals", ())
+        for name in full_names("months", code)
+    )
+
+
+FIRST_CELL = r"[ \t>]*+\|[^|\n]+\|"
 CUT = " … "  # in place of the beginning of a row
 SHORTEST_CELL = 20  # characters; without room for so much, a first cell is not repeated
 
-NONSPACE = re.compile(r"\S")
-WORD_START = re.compile(rf"(?<!\S)\S|[{UNSPACED}]")
-LAST_BREAK = re.compile(rf".*[\s{UNSPACED}]", re.DOTALL)
-LAST_CLAUSE = re.compile(r".*(?:[;:,–—](?=\s)|[，、；：]|\n)", re.DOTALL)
+NONSPACE = r"\S"
+LAST_CLAUSE = r"(?s).*(?:[;:,–—](?=\s)|[，、；：]|\n)"
 LONGEST_END = 6  # characters: a full stop, closing quotes and brackets, a space
 _CLOSING = re.escape(CLOSING)
 _WIDE_CLOSING = re.escape(WIDE_CLOSING + WIDE_ENDS)
@@ -76,16 +86,15 @@ END = (
     rf"[\n{ENDS}{WIDE_ENDS}](?:(?<=\n)|(?<=[{ENDS}])[{_CLOSING}]{{0,4}}(?=[ \t])"
     rf"|(?<=[{WIDE_ENDS}])[{_WIDE_CLOSING}]{{0,4}}(?!\n))"
 )
-ANY_END = re.compile(END)
-LAST_END = re.compile(f".*{END}", re.DOTALL)
-REST_OF_ROW = re.compile(r"[ \t]*+\|[ \t]*+(?=\n|\Z)")
-DELIMITERS = re.compile(r"[\s>|:-]*+\Z")
+LAST_END = f"(?s).*{END}"
+REST_OF_ROW = r"[ \t]*+\|[ \t]*+(?=\n|\Z)"
+DELIMITERS = r"[\s>|:-]*+\Z"
 # An option of a question: "B) Iron", "- [ ] b. Iron", "(B) Iron", "**B.** Iron"
 OPTION = (
     r"(?:[ \t>]*+\n)?[ \t>]*+(?:[-*+•][ \t]++)?(?:\[[ xX]\][ \t]++)?(?:\*\*)?\(?[A-Ha-h][.)](?:\*\*)?[ \t]"
     r"[^\n]{0,150}(?=\n|\Z)"
 )
-NEXT_LINE = re.compile(
+NEXT_LINE = (
     rf"(?P<option>{OPTION})"
     r"|[ \t>]*+(?:(?P<begins>\n|\Z|\||<|```|~~~|(?:[-*+•]|\d{1,9}[.)])[ \t])|[^\w\n]*(?P<letter>\w))?"
 )
@@ -176,14 +185,14 @@ def _next_new(text: str, end: int, part_end: int, size: int, inside: Sequence[Bl
     Skips text without meaning: the bar that closes a table row, and the delimiter row below a
     table's header.
     """
-    rest = REST_OF_ROW.match(text, end, part_end)
+    rest = pattern(REST_OF_ROW).match(text, end, part_end)
     if rest:
         end = rest.end()
         if end == part_end:
             return None
     new = next_text(text, end, part_end, size)
     block = _block(inside, new)
-    if block and new < block.first and DELIMITERS.match(text, new, block.first):
+    if block and new < block.first and pattern(DELIMITERS).match(text, new, block.first):
         new = next_text(text, block.first, part_end, size)
     return new
 
@@ -192,7 +201,7 @@ def next_text(text: str, pos: int, stop: int, size: int) -> int:
     """The position of the next text at or after `pos`: the start of its line or, if the line is
     indented too far, its first word.
     """
-    first = NONSPACE.search(text, pos, stop)
+    first = pattern(NONSPACE).search(text, pos, stop)
     if not first:
         return stop
     line_start = text.rfind("\n", max(pos - 1, 0), first.start()) + 1
@@ -219,7 +228,7 @@ def _header(text: str, inside: Sequence[Block], at: int, size: int) -> str:
     if not block or not block.header or block.first > at or 2 * len(block.header) > size:
         return ""
     row = text.rfind("\n", block.first - 1, at) + 1
-    cell = FIRST_CELL.match(text, row, at)
+    cell = pattern(FIRST_CELL).match(text, row, at)
     room = size // 2 - len(block.header) - len(CUT)
     if cell is None or room < SHORTEST_CELL:
         return block.header
@@ -229,11 +238,11 @@ def _header(text: str, inside: Sequence[Block], at: int, size: int) -> str:
     return f"{block.header}{first}{CUT}"
 
 
-ITEM_OR_END = re.compile(
+ITEM_OR_END = (
     r"\n(?:(?P<indent>[ \t>]*+)(?:[-+*]|\d{1,9}[.)])[ \t]++(?P<first>\S[^\n]*+)"
     r"|[ \t]*+(?=\n(?!(?:[-+*]|\d{1,9}[.)])[ \t])\S))"  # an empty line before text ends a list
 )
-INDENT = re.compile(r"[ \t>]*+")
+INDENT = r"[ \t>]*+"
 LONGEST_ITEM = 100  # characters of an item's first line
 LONGEST_ITEMS = 200
 
@@ -246,7 +255,7 @@ class _Items:
     def __init__(self, text: str, start: int, inside: Sequence[Block]) -> None:
         self._text = text
         self._inside = inside
-        self._found = ITEM_OR_END.finditer(text, text.rfind("\n", 0, start))
+        self._found = pattern(ITEM_OR_END).finditer(text, text.rfind("\n", 0, start))
         self._next = next(self._found, None)
         self._open: list[tuple[int, str]] = []  # indentation and first line
 
@@ -284,7 +293,7 @@ class _Items:
 
 def indentation(text: str, line: int) -> int:
     """The number of columns before the text of a line that begins at this position."""
-    indent = INDENT.match(text, line)
+    indent = pattern(INDENT).match(text, line)
     assert indent  # the pattern matches anywhere
     return len(indent[0].expandtabs(4))
 
@@ -320,7 +329,7 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: Sequence[Bl
     fallback = 0  # the last possible end
     pos = limit + 1
     while pos > new + 1:
-        last_end = LAST_END.match(text, new + 1, pos)
+        last_end = pattern(LAST_END).match(text, new + 1, pos)
         if not last_end:
             break
         at = last_end.end()
@@ -352,7 +361,7 @@ def _line_ends(text: str, at: int, end: int) -> bool | None:
     """
     if text[max(end - 4, 0) : end].rstrip("*_").endswith((":", "：")):
         return None
-    next_line = NEXT_LINE.match(text, at + 1)
+    next_line = pattern(NEXT_LINE).match(text, at + 1)
     assert next_line  # the pattern matches anywhere
     if next_line["option"]:
         return None
@@ -374,7 +383,7 @@ def cut(text: str, origin: int, new: int, limit: int) -> int:
     """The end of a passage without a natural end: after a clause, else a word, else a character."""
     start = new if limit > new else origin
     middle = (start + limit) // 2
-    clause = LAST_CLAUSE.match(text, middle, limit + 1)
+    clause = pattern(LAST_CLAUSE).match(text, middle, limit + 1)
     if clause:
         clause_end = _trimmed(text, min(clause.end(), limit), start)
         if clause_end > middle:
@@ -392,7 +401,7 @@ def clipped(text: str, room: int) -> str:
 def _word_end(text: str, start: int, origin: int, limit: int) -> int:
     for base in dict.fromkeys((start, origin)):
         end = limit + 1
-        while last := LAST_BREAK.match(text, base + 1, end):
+        while last := last_break(text).match(text, base + 1, end):
             end = last.end() - 1
             if begins_grapheme(text, end):
                 return end
@@ -402,7 +411,7 @@ def _word_end(text: str, start: int, origin: int, limit: int) -> int:
 
 def _sentence_start(text: str, start: int, end: int, default: int) -> int:
     """The start of the first sentence or line in text[start:end]."""
-    for sentence_end in ANY_END.finditer(text, max(start - LONGEST_END, 0), end):
+    for sentence_end in pattern(END).finditer(text, max(start - LONGEST_END, 0), end):
         at = sentence_end.end()
         is_line = text[at - 1] == "\n"
         if _line_ends(text, at - 1, at - 1) if is_line else ends_sentence(text, at):

@@ -15,24 +15,19 @@ The file has the layout of builtin.bin, without runs of characters.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain, islice
 
-from ..text.characters import fold
+from ..text.characters import fold, pattern
+from ..text.scripts import HAN, JOINED, KANA
 from .builtin import FOLDED, MOST_TOKENS, MOST_WORDS, BuiltinEmbedder, Kept, Table
 
 FILE = "multilingual.bin"
 MODEL = "builtin-multilingual-256-v1"
-HAN = "\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-# Kana, and Thai, Lao, Burmese and Khmer with the letters that `fold` makes of their marks
-UNSPACED = (
-    "\u3041-\u30ff\u31f0-\u31ff\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f"
-    "\u1780-\u17ff\uee80-\ueeff"
-)
-WORD = re.compile(r"[\w\ue000-\uf8ff]+")
-_RUN = re.compile(f"([{HAN}]+)|([{UNSPACED}]+)|[^{HAN}{UNSPACED}]+")
+UNSPACED = KANA + JOINED
+WORD = r"[\w\ue000-\uf8ff]+"
+_RUN = f"([{HAN}]+)|([{UNSPACED}]+)|[^{HAN}{UNSPACED}]+"
 CONTINUES = "##"
 LONGEST_TOKEN = 24  # characters
 
@@ -42,11 +37,11 @@ def words(text: str) -> Iterator[str]:
 
     'Über 大熊猫' -> 'uber', '大', '熊', '猫', '大熊', '熊猫'
     """
-    for word in WORD.findall(fold(text).lower()):
+    for word in pattern(WORD).findall(fold(text).lower()):
         if word.isascii():
             yield word
             continue
-        for run in _RUN.finditer(word):
+        for run in pattern(_RUN).finditer(word):
             if run[1]:
                 yield from run[1]
                 yield from map("".join, zip(run[1], run[1][1:], strict=False))
@@ -60,7 +55,7 @@ def numbers(word: str, longest: Callable[[str], tuple[int, int]]) -> list[int]:
     `longest` gives the length of the longest token at the beginning of a text, and its number; the
     length is 0 if there is no token.
     """
-    run = _RUN.match(word)
+    run = None if word.isascii() else pattern(_RUN).match(word)
     if run and run[1] and len(word) > 1:
         length, number = longest(word)
         return [number] if length == len(word) else []

@@ -24,6 +24,7 @@ from ..surface.streams import print_with_warnings
 from ..sync.ingest import Ingest
 from ..sync.refresh import refresh
 from ..text.characters import citation
+from ..text.languages import full_names, languages
 from .edits import append
 
 if TYPE_CHECKING:
@@ -36,23 +37,6 @@ NOTES = "Notes"  # the heading of the lines
 DAILY_NOTES = "daily-notes.json"
 FORMAT = "YYYY-MM-DD"  # Obsidian's default
 DAYS_CHECKED = 60  # days, today included, whose notes are checked for the language of their names
-# Full names of the days of the week, then of the months
-NAMES = {
-    "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April "
-    "May June July August September October November December",
-    "de": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag Januar Februar März April "
-    "Mai Juni Juli August September Oktober November Dezember",
-    "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai "
-    "juin juillet août septembre octobre novembre décembre",
-    "es": "lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo "
-    "junio julio agosto septiembre octubre noviembre diciembre",
-    "it": "lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio marzo aprile "
-    "maggio giugno luglio agosto settembre ottobre novembre dicembre",
-    "nl": "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari februari maart april "
-    "mei juni juli augustus september oktober november december",
-    "pt": "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo janeiro "
-    "fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
-}
 # A part of a moment.js format: text in brackets, letters, or one other character
 PART = re.compile(r"\[([^\[\]]*)\]|Do|([A-Za-z])\2*|.", re.DOTALL)
 
@@ -143,7 +127,9 @@ class Vault(NamedTuple):
         """
         for back in range(DAYS_CHECKED):
             day = now - timedelta(back)
-            matching = [name for name in NAMES if os.path.exists(self._path(day, name))]
+            matching = [
+                code for code in _languages_of_names() if os.path.exists(self._path(day, code))
+            ]
             if len(matching) == 1 or (matching and back == 0):
                 return self._path(now, matching[0])
         return self._path(now, "en")
@@ -157,6 +143,11 @@ class Vault(NamedTuple):
                 f"check .obsidian/{DAILY_NOTES}"
             )
         return path
+
+
+def _languages_of_names() -> list[str]:
+    """The codes of the languages whose names of months and weekdays are known."""
+    return [code for code, language in languages().items() if "weekdays" in language]
 
 
 def vault_at(path: str) -> Vault | None:
@@ -176,19 +167,19 @@ def formatted(pattern: str, day: datetime, language: str = "en") -> str:
     Raises SourceError for parts that are not of a date, because the note that Obsidian would open
     is then not known.
     """
-    names, english = NAMES[language].split(), NAMES["en"].split()
+    month, weekday = day.month - 1, day.weekday()
     year, week, _ = day.isocalendar()
     parts = {
         "YYYY": f"{day:%Y}",
         "YY": f"{day:%y}",
         "M": f"{day.month}",
         "MM": f"{day:%m}",
-        "MMM": english[6 + day.month][:3],
-        "MMMM": names[6 + day.month],
+        "MMM": full_names("months", "en")[month][:3],
+        "MMMM": full_names("months", language)[month],
         "D": f"{day.day}",
         "DD": f"{day:%d}",
-        "ddd": english[day.weekday()][:3],
-        "dddd": names[day.weekday()],
+        "ddd": full_names("weekdays", "en")[weekday][:3],
+        "dddd": full_names("weekdays", language)[weekday],
         "GGGG": f"{year}",
         "W": f"{week}",
         "WW": f"{week:02}",

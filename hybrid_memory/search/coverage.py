@@ -31,7 +31,8 @@ from ..embedding.near_words import NearWords
 from ..storage.bm25 import stems
 from ..storage.rows import Candidate
 from ..text import analyzer
-from ..text.characters import fold
+from ..text.characters import fold, pattern
+from ..text.scripts import GRAM_RUN, has_gram_run
 from ..text.terms import texts_in
 from ..text.written_days import date_of_token, tokens_of, written_days
 
@@ -221,13 +222,13 @@ class _Pieces:
         if not pieces:
             return
         folded = fold("\n".join(pieces)).lower()
-        has_runs = analyzer.has_gram_run(folded)
+        has_runs = has_gram_run(folded)
         runs = []
         for piece, text in zip(pieces, folded.split("\n"), strict=True):
-            if has_runs and analyzer.gram_run().search(text):
+            if has_runs and pattern(GRAM_RUN).search(text):
                 self._with_runs.append(piece)
                 runs.append(text)
-                text = analyzer.gram_run().sub(" ", text)
+                text = pattern(GRAM_RUN).sub(" ", text)
             self._add(piece, [text] if text.isalnum() else analyzer.whole_tokens(text))
         self._runs = "\n".join(runs)
         self._starts = list(accumulate((len(run) + 1 for run in runs), initial=0))
@@ -305,7 +306,7 @@ def _alike(words: Sequence[str], pieces: _Pieces) -> set[str]:
     latin = tuple(word[:START] for word in words if word.isascii())
     alike = set(pieces.beginning_with(latin)) if latin else set()
     for word in words:
-        if not (word.isascii() or analyzer.has_gram_run(word)):
+        if not (word.isascii() or has_gram_run(word)):
             alike.update(pieces.containing(analyzer.stemmed(word)))
     return alike
 

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..documents.formats import grows
-from ..documents.passages import WORD_START, ends_sentence
+from ..documents.passages import ends_sentence
 from ..storage.bm25 import stems
-from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
 from ..text.query import Query
 from ..text.roles import together
+from ..text.scripts import is_unspaced, word_start
 from .hit import Hit
 from .request import Budget, Request
 from .result import Passage, Result, result_of
@@ -106,9 +106,6 @@ def _excerpt_that_fits(group: Group, budget: Budget, left: int, *, explain: bool
     return result(shorter) if shorter else None
 
 
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-
-
 def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
     """Join consecutive chunks of a document, without the overlap.
 
@@ -140,7 +137,7 @@ def _rest(before: "Neighbour", chunk: "Neighbour", size: int, overlap: int) -> s
     repeated = _repeated(before.text, text, -breaks, overlap)
     if repeated:
         return text[repeated:]
-    is_cut_inside_a_word = _UNSPACED.match(text) or len(before.text.split()[-1]) >= size
+    is_cut_inside_a_word = is_unspaced(text[:1]) or len(before.text.split()[-1]) >= size
     return text if is_cut_inside_a_word else f" {text}"
 
 
@@ -153,7 +150,7 @@ def _repeated(before: str, text: str, breaks: int, overlap: int) -> int:
     least = len(text) - len(text.split("\n", breaks)[-1]) + 1
     head = text[:16]
     earliest = max(len(before) - min(overlap, len(text)), 0)
-    for word in WORD_START.finditer(before, earliest, len(before) - least + 1):
+    for word in word_start(before).finditer(before, earliest, len(before) - least + 1):
         start = word.start()
         repeated = len(before) - start
         if not _begins_sentence(before, start):

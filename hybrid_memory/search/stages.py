@@ -16,7 +16,8 @@ from ..storage.bm25 import stems
 from ..storage.filters import Filters
 from ..text import analyzer, equality
 from ..text.characters import fold, spellings
-from ..text.dates import age, mentions
+from ..text.dates import age
+from ..text.periods import mentions
 from ..text.roles import ASSISTANT
 from ..text.written_days import date_of_token
 from .coverage import of_chunks
@@ -24,7 +25,7 @@ from .hit import Hit
 from .state import SearchState
 
 if TYPE_CHECKING:
-    from ..text.dates import Period
+    from ..text.periods import Period
     from ..text.query import Query
 
 NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after

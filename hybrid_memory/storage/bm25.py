@@ -4,8 +4,9 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 
-from ..text.analyzer import in_other_alphabet, stemmed
+from ..text.analyzer import stemmed
 from ..text.equality import Form
+from ..text.scripts import in_stemmed_alphabet
 
 HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
 # A term adds less than its idf x (K1 + 1), for any number of occurrences and any weights
@@ -72,7 +73,7 @@ def stems(words: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, str | None] = {}
     for word in words:
-        found[word] = stemmed(word).lower() if in_other_alphabet(word) else _stems.get(word)
+        found[word] = stemmed(word).lower() if in_stemmed_alphabet(word) else _stems.get(word)
     new = [word for word, stem in found.items() if stem is None]
     if new:
         asked = _stems_of_fts5(new)

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..errors import QueryError
-from ..text.dates import first_day, last_day
 from ..text.equality import name_key
+from ..text.periods import first_day, last_day
 from ..text.terms import listed
 from .filters import Filters
 from .targets import find

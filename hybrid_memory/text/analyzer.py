@@ -19,22 +19,15 @@ The tokens are only for the index. Results show the original text.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from itertools import chain, filterfalse
 from typing import NamedTuple
 
 from .characters import fold, pattern
+from .memo import Memo
+from .scripts import GRAM_RUN, has_gram_run, has_stemmed_alphabet
 from .written_days import may_have_days, split_at_days
 
-# With their private marks
-_JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"
-_PAIRED = (
-    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
-)
-# First and last letters of the alphabets of text/stemming.py
-_STEMMED = (("\u0370", "\u04ff"), ("\u0600", "\u06ff"), ("\u0900", "\u097f"))
 _IN_TOKEN = r"[^\W_]|[\ue000-\uf8ff]"
 TOKEN = f"(?:{_IN_TOKEN})+"
 _ASCII_TOKEN = r"[A-Za-z0-9]+"
@@ -54,7 +47,6 @@ _HYPHENED = r"[^\W\d_]+(?:-[^\W\d_]+)*"
 # `fold` maps no mark to these letters
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 LONGEST_IDENTIFIER = 80  # characters
-PIECES_KEPT = 30_000  # cached pieces, some 120 bytes each
 LONGEST_NAME = 240  # characters of a path
 # These letters replace no symbol; FTS5 does not stem a token that ends in one
 _SPACER, _NAME_END = ("\uf8fe", "\uf8ff")
@@ -64,40 +56,6 @@ _NOTOKEN = r"(?:[^\w\ue000-\uf8ff]|_)+"
 _CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 HUMP = re.compile("[A-Z](?<=[a-z0-9].)")  # a capital in a word: few characters to look at
 _CAMEL_WORD = r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*"
-
-
-@cache
-def gram_run() -> re.Pattern[str]:
-    """The pattern of a run to cut into grams: group 1 into pairs, group 2 into triples.
-
-    It is compiled when first needed: compiling takes long, and most texts do not need it.
-    """
-    return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
-
-
-def has_gram_run(folded: str) -> bool:
-    """Whether a folded text has a run to cut into grams. Most texts are decided without the pattern:
-    they have no character of the blocks of these scripts.
-    """
-    may_have = any(
-        "\u0e00" <= c < "\u2000"
-        or "\u2e80" <= c < "\ue000"
-        or "\uf900" <= c < "\ufb00"
-        or c >= "\U00020000"
-        for c in set(folded)
-    )
-    return may_have and gram_run().search(folded) is not None
-
-
-@cache
-def _word_in_other_alphabet() -> re.Pattern[str]:
-    letters = "".join(f"{first}-{last}" for first, last in _STEMMED)
-    return re.compile(f"[{letters}\ue000-\uf8ff]+")
-
-
-def in_other_alphabet(word: str) -> bool:
-    """Whether all letters of a folded word are in an alphabet that `stemmed` stems."""
-    return not word.isascii() and _word_in_other_alphabet().fullmatch(word) is not None
 
 
 WORD = "word"
@@ -142,16 +100,11 @@ def stemmed(words: str) -> str:
     """Stem folded tokens, separated by single spaces, as the keyword index has them; FTS5 stems the
     Latin ones.
     """
-    if words.isascii() or not _has_other_alphabet(words):
+    if words.isascii() or not has_stemmed_alphabet(words):
         return words
     from . import stemming
 
     return " ".join(map(stemming.stemmed, words.split(" ")))
-
-
-def _has_other_alphabet(folded: str) -> bool:
-    """Whether a folded text has a letter of a word that `stemming` may change."""
-    return any(first <= c <= last for c in set(folded) for first, last in _STEMMED)
 
 
 def has_token(folded: str) -> bool:
@@ -174,14 +127,14 @@ def _searchable(folded: str) -> str:
         words = [
             token
             for word in words
-            for token in (_in_grams(word) if gram_run().search(word) else (word,))
+            for token in (_in_grams(word) if pattern(GRAM_RUN).search(word) else (word,))
         ]
     return " ".join(words)
 
 
 def _in_grams(word: str) -> Iterator[str]:
     position = 0
-    for run in gram_run().finditer(word):
+    for run in pattern(GRAM_RUN).finditer(word):
         if run.start() > position:
             yield word[position : run.start()]
         n = 2 if run[1] else 3
@@ -264,21 +217,6 @@ def camel_words(text: str) -> str:
     )
 
 
-class _Cache(dict[str, str]):
-    """A cache of a function's results, because the same pieces come again and again."""
-
-    def __init__(self, make: Callable[[str], str]) -> None:
-        self._make = make
-
-    def __missing__(self, piece: str) -> str:
-        made = self._make(piece)
-        if len(self) >= PIECES_KEPT:
-            self.clear()
-        if len(piece) <= LONGEST_IDENTIFIER:
-            self[piece] = made
-        return made
-
-
 def _ascii_sign(character: str) -> str:
     """A space for a separator, U+0001 for another sign, and a letter itself."""
     if has_token(character):
@@ -286,9 +224,9 @@ def _ascii_sign(character: str) -> str:
     return " " if character.isspace() or character in _SEPARATORS else "\x01"
 
 
-_ASCII_SIGN = _Cache(_ascii_sign)
-_SYMBOLIC = _Cache(_symbolic)
-_CAMEL_WORDS = _Cache(camel_words)
+_ASCII_SIGN = Memo(_ascii_sign)
+_SYMBOLIC = Memo(_symbolic)
+_CAMEL_WORDS = Memo(camel_words)
 
 
 def name(path: str) -> str:
@@ -335,7 +273,7 @@ def tokens(folded: str) -> list[Token]:
     found = []
     for match in pattern(TOKEN).finditer(folded):
         position = match.start()
-        for run in gram_run().finditer(folded, *match.span()):
+        for run in pattern(GRAM_RUN).finditer(folded, *match.span()):
             if run.start() > position:
                 found.append(Token(position, run.start(), folded[position : run.start()], WORD))
             n = 2 if run[1] else 3
@@ -352,25 +290,3 @@ def tokens(folded: str) -> list[Token]:
         if position < match.end():
             found.append(Token(position, match.end(), folded[position : match.end()], WORD))
     return found
-
-
-STOP_WORDS = frozenset(
-    """a about after all also am an and any are as at be because been before being between both but
-    by can could d did do does doing done during each either else ever every few for from
-    further get gets give given go goes had has have having he her here hers him his how however
-    i if in into is it its itself just let ll m may me might mine more most much must my myself
-    no nor not of off on once one only onto or other our ours out over own per please re s same
-    shall she should show since so some such t tell than that the their theirs them then there these
-    they this those through to too under until up upon us use used uses using ve very via want
-    wants was we were what whatever when where whether which while who whom whose why will with
-    within without would you your yours""".split()
-)
-# Of German, French, Spanish, Italian, Dutch and Portuguese, without diacritics.
-OTHER_STOP_WORDS = frozenset(
-    """der die das den dem des ein eine einen einem einer und oder im am an auf aus bei mit nach von
-    vor zu zum zur fur ist sind war wird werden hat haben habe er sie es wir ihr ich nicht
-    auch noch wer was wann wo wie viel welche welcher welches unser unsere mein meine le la
-    les un une et ou est sont du dans que qui quel quelle mon el los las una son en mi cual
-    donde il lo gli di da che het een van wat waar os do dos uma qual onde de del por para
-    pour con""".split()
-)

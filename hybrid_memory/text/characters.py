@@ -19,13 +19,6 @@ from unicodedata import category, east_asian_width
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-# Thai and Lao, Burmese, Khmer, kana, Chinese: scripts without spaces between words. For use inside
-# [...].
-UNSPACED = (
-    r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-    r"\U00020000-\U0003ffff"
-)
-
 # A pattern that many searches do not need is compiled when it is first used. Faster than the cache
 # of `re`
 pattern = cache(re.compile)

@@ -16,6 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
+from .characters import pattern
+from .languages import words
+
 _SIGNS = str.maketrans({
     **dict.fromkeys("‘’‚‛′ʼ´", "'"),
     **dict.fromkeys("“”„‟″«»", '"'),
@@ -52,7 +55,7 @@ def heading_key(heading: str) -> str:
 
     'See [the **docs**](https://a.b/c_d)' -> 'see the docs'
     """
-    return name_key(re.sub(_MARKS, "", re.sub(_LINK, r"\1", heading)))
+    return name_key(pattern(_MARKS).sub("", pattern(_LINK).sub(r"\1", heading)))
 
 
 def anchor_key(heading: str) -> str:
@@ -60,7 +63,7 @@ def anchor_key(heading: str) -> str:
 
     'C++ & C# – 🎉 Log in!', and its anchor on GitHub, 'c--c---log-in' -> 'cclogin'
     """
-    return re.sub(_NO_LETTER, "", spelled(re.sub(_LINK, r"\1", heading)))
+    return pattern(_NO_LETTER).sub("", spelled(pattern(_LINK).sub(r"\1", heading)))
 
 
 def as_written(word: str) -> re.Pattern[str]:
@@ -79,9 +82,6 @@ class Form(NamedTuple):
     tokens: tuple[str, ...]
 
 
-# Words of a compound that are too common to be one by chance: only these may begin or end one.
-_FIRST = frozenset("off up over out down back on under in after by".split())
-_LAST = frozenset("in out up down on off over by back through to do".split())
 _SHORTEST, _LONGEST = 4, 20  # letters of a word that may be two
 _LEAST = 2  # letters of each of the two, except
 _ALONE = "ext"  # as in e-mail, x-ray, t-shirt
@@ -104,7 +104,7 @@ def other_forms(
     for number, (piece, tokens) in enumerate(pieces):
         if not tokens:
             continue
-        if len(tokens) > 1 and re.fullmatch(_DOTTED, piece):
+        if len(tokens) > 1 and pattern(_DOTTED).fullmatch(piece):
             yield Form(tuple(tokens), ("".join(tokens),))
             continue
         yield from _split(tuple(tokens), common, may_split=may_split)
@@ -138,8 +138,8 @@ def _may_join(first: str, second: str, common: frozenset[str], *, is_hyphened: b
 def _is_compound(first: str, second: str, common: frozenset[str]) -> bool:
     """Whether two words may be the parts of one."""
     return (
-        (first not in common or first in _FIRST)
-        and (second not in common or second in _LAST)
+        (first not in common or first in words("first_particles"))
+        and (second not in common or second in words("last_particles"))
         and not (first in common and second in common)
     )
 
@@ -150,7 +150,7 @@ def _split(tokens: tuple[str, ...], common: frozenset[str], *, may_split: bool) 
     if word.isdecimal() and rest and all(map(str.isdecimal, rest)):
         yield Form(tokens, (f"v{word}", *rest))
         return
-    mixed = None if word.isalpha() else re.fullmatch(_LETTERS_AND_DIGITS, word)
+    mixed = None if word.isalpha() else pattern(_LETTERS_AND_DIGITS).fullmatch(word)
     if mixed:
         first, second = mixed[1] or mixed[3], mixed[2] or mixed[4]
         if first == "v" and rest:

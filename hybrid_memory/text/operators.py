@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from .analyzer import has_token
 from .characters import QUOTES, fold
-from .dates import first_day
+from .periods import first_day
 
 # Text in quotes or backticks is not an operator.
 PIECE = re.compile(

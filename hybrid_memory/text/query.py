@@ -8,7 +8,6 @@ grams. A run ends with shorter ones, tokens of the kind TAIL, and a run shorter 
 token of the kind SHORT (text/analyzer.py).
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
@@ -20,22 +19,22 @@ from . import analyzer
 from .analyzer import (
     HUMP,
     SHORT,
-    STOP_WORDS,
     TAIL,
-    gram_run,
     has_token,
     symbolic,
     tokens,
     whole_tokens,
 )
-from .characters import QUOTES, fold, is_folded_mark, storable
-from .dates import periods
+from .characters import QUOTES, fold, is_folded_mark, pattern, storable
 from .equality import Form, other_forms
+from .languages import function_words
 from .operators import read
+from .periods import periods
+from .scripts import GRAM_RUN, has_gram_run
 
 if TYPE_CHECKING:
-    from .dates import Period
     from .operators import Operators
+    from .periods import Period
 
 # Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
 MAX_QUERY = 2000
@@ -58,6 +57,7 @@ _POSSESSIVE = rf"(?i)(?<=[\w+#])[{_APOSTROPHES}]s(?=\W*\Z)"
 _AROUND_A_WORD = ".,;:!?\"'()[]“”„«»‘’"
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
+MAIN = "en"  # the language of queries that do not seem to be in another one
 # ASCII signs of a sentence around a word, and behind it
 _AROUND, _BEHIND = "()[]{}<>\"'`,;!?|", ".:"
 
@@ -165,7 +165,9 @@ class Query:
         own = {term.tokens[0].lower(): term.tokens[0] for term in self.words}
         forms = {}
         may_split = len(own) <= MOST_SPLIT
-        for form in islice(other_forms(pieces, STOP_WORDS, may_split=may_split), MAX_FORMS):
+        for form in islice(
+            other_forms(pieces, function_words()[MAIN], may_split=may_split), MAX_FORMS
+        ):
             if any(word in own for word in form.words):
                 words = tuple(own.get(word, word) for word in form.words)
                 forms[form.tokens] = Form(words, form.tokens)
@@ -425,7 +427,7 @@ class Query:
         and 'RFC 9110' are not.
         """
         word = self._start.strip(" \t\n\"'`?!.,")
-        if len(word.split()) != 1 or gram_run().search(word):
+        if len(word.split()) != 1 or has_gram_run(word):
             return False
         if any(map(str.isdigit, word)) or HUMP.search(word):
             return True
@@ -468,7 +470,7 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
     """
     if OR not in text:
         return text, []
-    pieces = re.findall(_ALTERNATIVE, text.translate(QUOTES))
+    pieces = pattern(_ALTERNATIVE).findall(text.translate(QUOTES))
     if OR not in pieces:
         return text, []
     words: list[str] = []
@@ -542,17 +544,17 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
 
 
 def _stop_words(words: set[str]) -> frozenset[str]:
-    """The stop words of English, and those of other languages if the query seems to be in one: it
-    has several of them, and more than English ones.
+    """The function words of the MAIN language, and those of another one if the query seems to be in it:
+    it has several of them, and more than of the MAIN language.
     """
-    others = analyzer.OTHER_STOP_WORDS
-    if len(words & others) > max(1, len(words & STOP_WORDS - others)):
-        return STOP_WORDS | others
-    return STOP_WORDS
+    most = function_words()[MAIN]
+    fewest = max(2, len(words & most) + 1)
+    written = [own for own in function_words().values() if len(words & own) >= fewest]
+    return most.union(*written)
 
 
 def _is_content_word(token: str) -> bool:
-    return token.lower() not in STOP_WORDS
+    return token.lower() not in function_words()[MAIN]
 
 
 def _without_signs_of_sentence(piece: str) -> str:
@@ -569,7 +571,7 @@ def _without_possessive(word: str) -> str:
     """ "Gendolf's" -> "Gendolf"; a word made of stop words stays, such as "what's"."""
     if not any(sign in word for sign in _APOSTROPHES):
         return word
-    owner = re.sub(_POSSESSIVE, "", word)
+    owner = pattern(_POSSESSIVE).sub("", word)
     return owner if any(map(_is_content_word, whole_tokens(owner))) else word
 
 
@@ -599,8 +601,8 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     for word in map(_without_possessive, text.split()):
         parts = [word]
         if not word.isascii():
-            parts = list(filter(None, gram_run().split(word)))
+            parts = list(filter(None, pattern(GRAM_RUN).split(word)))
         for part in parts:
-            is_word = has_token(part) and not gram_run().match(part)
+            is_word = has_token(part) and not has_gram_run(part)
             pieces.append((part, is_word))
     return pieces

@@ -28,6 +28,7 @@ import re
 from functools import cached_property
 
 from .characters import fold
+from .memo import Memo
 
 
 class Endings:
@@ -196,7 +197,6 @@ def _after_a(word: str, rv: int, always: Endings, after_a: Endings) -> str:
     return other if _without(word, other).endswith(("а", "я"), rv) else ""
 
 
-WORDS_KEPT = 50_000  # cached stems, some 250 bytes each
 SHORTEST = 3  # letters: shorter words are left as they are
 
 # The alphabet of each algorithm, folded. Marks of Devanagari are letters of the private-use area
@@ -213,19 +213,13 @@ _LANGUAGES = {letter: language for language, alphabet in _ALPHABETS.items() for 
 _ALGORITHMS = {"russian": russian, "greek": greek, "arabic": arabic, "hindi": hindi}
 
 
-class _Stems(dict[str, str]):
-    def __missing__(self, token: str) -> str:
-        word = token.lower()
-        language = _LANGUAGES.get(word[:1])
-        found = token
-        if language and len(word) >= SHORTEST and not word.strip(_ALPHABETS[language]):
-            found = _ALGORITHMS[language](word)
-        if len(self) >= WORDS_KEPT:
-            self.clear()
-        self[token] = found
-        return found
+def _stem(token: str) -> str:
+    word = token.lower()
+    language = _LANGUAGES.get(word[:1])
+    if language and len(word) >= SHORTEST and not word.strip(_ALPHABETS[language]):
+        return _ALGORITHMS[language](word)
+    return token
 
 
-_STEMS = _Stems()
 # A token of folded text -> its stem; tokens in other alphabets are unchanged
-stemmed = _STEMS.__getitem__
+stemmed = Memo(_stem).__getitem__

@@ -2,36 +2,22 @@
 keyword index for them. Pure.
 
 A day has one token, whatever its form: 2026-03-08, 08.03.2026, 2026年3月8日, 8 March 2026, March 8,
-2026, 8 mars 2026 and so on, in English, German, French, Spanish, Italian, Portuguese and Russian. The
-number of a day is not a token of its own: else a question about issue 14 would find the notes of
-every 14th.
+2026, 8 mars 2026 and so on, in the languages of languages.json. The number of a day is not a token
+of its own: else a question about issue 14 would find the notes of every 14th.
 
 A form that can be read in two ways is none: 03/04/2026. Dates with points are day, month, year.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from .characters import pattern
+from .languages import alternatives, by_language, numbered, words
+from .memo import Memo
 
-_NAMES = (  # of the months in the languages above, folded
-    "january jan januar janner janvier janv enero ene gennaio janeiro январь января",
-    "february feb februar fevrier fevr febrero febbraio fevereiro февраль февраля",
-    "march mar marz mars marzo marco март марта",
-    "april apr avril avr abril abr aprile апрель апреля",
-    "may mai mayo maggio maio май мая",
-    "june jun juni juin junio giugno junho июнь июня",
-    "july jul juli juillet juil julio luglio julho июль июля",
-    "august aug aout agosto август августа",
-    "september sep sept septembre septiembre settembre setembro сентябрь сентября",
-    "october oct oktober okt octobre octubre ottobre outubro октябрь октября",
-    "november nov novembre noviembre novembro ноябрь ноября",
-    "december dec dezember dez decembre diciembre dic dicembre dezembro декабрь декабря",
-)
-MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
-# In a text without the names of months: mar (sea), may
 _YEAR = r"(?:19|20)[0-9]{2}"
 _ISO = rf"({_YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
 _NUMERIC = (
@@ -39,16 +25,12 @@ _NUMERIC = (
     r"(?:(?P<s>[-_./])(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>[0-3][0-9])(?![0-9]))?"
     r"|(?P<s2>[-/])(?P<m2>[1-9]|1[0-2])(?P=s2)(?P<d2>[0-3]?[0-9])(?![0-9])"
     r"|(?P<m3>0[1-9]|1[0-2])(?P<d3>[0-3][0-9])(?![0-9])"
-    r"|年(?P<m4>[0-9]{1,2})月(?:(?P<d4>[0-9]{1,2})日)?)"
+    r"|[YEARS](?P<m4>[0-9]{1,2})[MONTHS](?:(?P<d4>[0-9]{1,2})[DAYS])?)"
     rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{_YEAR})"
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
-_DAY_FIRST = (
-    r"(?<![\w.:/-])(?P<d>[0-3]?[0-9])(?:st|nd|rd|th|er|o)?\.?(?:\s+(?:of\s+|de\s+)?|-)"
-    rf"(?P<name>[^\W\d_]{{3,12}})\b\.?(?:,?(?:\s+(?:of\s+|del?\s+)?|-)(?P<y>{_YEAR})(?!\w))?"
-)
-_AFTER_DAY = rf"(?:st|nd|rd|th)?(?![\w:/-]|[.,][0-9])(?:,?\s+(?P<y>{_YEAR})(?!\w))?"
+LEAP_YEAR = 2000  # of a day without a year, which may be 29 February
 _LONGEST_NAME = 24  # characters of the name of a month with what joins it to a number
 _SEPARATOR = "\uf82d"  # what replaces - in the identifiers of the keyword index
 
@@ -64,35 +46,56 @@ class WrittenDay(NamedTuple):
     is_named: bool = False
 
 
-DIGITS = re.compile("[0-9]+")
-_NUMBERS = "[0-9]+(?:st|nd|rd|th|er|o)?"
-_SIGNS = frozenset("-_./年")  # behind the first number of a day
-_LETTERS = r"[^\W\d_]+"
-# In a piece between spaces: a year beside a sign, two digits beside a point, or a month's name
-# between hyphens
-_MAY_BE_DAY = rf"{_YEAR}[-_./年]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]|[0-9]-[^\W\d_]{{3}}"
-PIECES_KEPT = 30_000  # cached pieces, some 100 bytes each
+@cache
+def ordinal() -> str:
+    """A pattern for the sign behind the number of a day, as in 8th; a point may end a sentence."""
+    return f"(?:{alternatives(words('ordinals') - {'.'})})?"
 
 
-class _DayPieces(dict[str, bool]):
-    """Whether a piece of text between spaces may be a day in digits, remembered."""
+@cache
+def _patterns() -> dict[str, str]:
+    """The patterns that have words and signs of languages: "numeric" and "day first" forms of a day, the
+    "month before" a number and what is "after a day" such as March 8; and pieces of text between
+    spaces that "may be a day": with a year beside a sign, two digits beside a point, or a month's
+    name between hyphens.
+    """
+    years, months, days = _signs()
+    of = rf"(?:(?:{alternatives(words('of'))})\s+)?"
+    return {
+        "numeric": _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days),
+        "day first": rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{of}|-)"
+        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{_YEAR})(?!\w))?",
+        "month before": rf"(?<!\S)([^\W\d_]{{3,}})[.,]*\s+{of}\Z",
+        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{_YEAR})(?!\w))?",
+        "may be a day": rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]"
+        r"|[0-9]-[^\W\d_]{3}",
+    }
 
-    def __missing__(self, piece: str) -> bool:
-        if len(self) >= PIECES_KEPT:
-            self.clear()
-        has_digit = DIGITS.search(piece) is not None
-        self[piece] = has_digit and pattern(_MAY_BE_DAY).search(piece) is not None
-        return self[piece]
 
-
-_DAY_PIECES = _DayPieces()
+@cache
+def _signs() -> list[str]:
+    """The signs behind the numbers of a year, a month and a day, such as 年, 月 and 日."""
+    return list(map("".join, zip(*by_language("date_signs").values(), strict=True)))
 
 
 @cache
 def _month_pieces() -> frozenset[str]:
     """The pieces of text that are the name of a month."""
-    spelled = [form for name in MONTHS for form in (name, name.title(), name.upper())]
+    spelled = [form for name in numbered("months") for form in (name, name.title(), name.upper())]
     return frozenset(f"{name}{sign}" for name in spelled for sign in ("", ".", ","))
+
+
+DIGITS = re.compile("[0-9]+")
+
+
+def _may_be_day(piece: str) -> bool:
+    """Whether a piece of text between spaces may be a day in digits."""
+    if not DIGITS.search(piece):
+        return False
+    return pattern(_patterns()["may be a day"]).search(piece) is not None
+
+
+_DAY_PIECES = Memo(_may_be_day)
 
 
 def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> bool:
@@ -101,7 +104,7 @@ def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> 
     """
     return DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
-        or "年" in folded
+        or any(sign in folded for sign in _signs()[0])
         or any(map(_DAY_PIECES.__getitem__, signed))
     )
 
@@ -122,58 +125,48 @@ def written_days(text: str) -> list[WrittenDay]:
     return found
 
 
-def names_month(text: str) -> bool:
-    """Whether a text that is folded and in lower case has the name of a month."""
-    return not MONTHS.keys().isdisjoint(re.findall(_LETTERS, text))
-
-
 def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
-    if text[digits.end() : digits.end() + 1] not in _SIGNS and len(digits[0]) != len("20260308"):
+    signs = ("-", "_", ".", "/", *_signs()[0])
+    if not text.startswith(signs, digits.end()) and len(digits[0]) != len("20260308"):
         return None
     iso = pattern(_ISO).match(text, digits.start())
     if iso:
-        date = _date(*iso.groups())
-        return WrittenDay(*iso.span(), date) if date else None
-    match = pattern(_NUMERIC).match(text, digits.start())
-    date = _numeric(match) if match else None
-    return WrittenDay(*match.span(), date) if match and date else None
+        day = _date(*iso.groups())
+        return WrittenDay(*iso.span(), day) if day else None
+    match = pattern(_patterns()["numeric"]).match(text, digits.start())
+    day = _numeric(match) if match else None
+    return WrittenDay(*match.span(), day) if match and day else None
 
 
 def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
     """'8 March 2026', '8 March'; with the date "" for a day that does not exist."""
     if digits.end() - digits.start() > 2:
         return None
-    match = pattern(_DAY_FIRST).match(text, digits.start())
-    if not match or match["name"] not in MONTHS:
+    match = pattern(_patterns()["day first"]).match(text, digits.start())
+    number = match and numbered("months").get(match["name"])
+    if not match or not number:
         return None
-    date = _date(match["y"], str(MONTHS[match["name"]]), digits[0])
-    return WrittenDay(*match.span(), date or "", is_named=True)
+    day = _date(match["y"], str(number), digits[0])
+    return WrittenDay(*match.span(), day or "", is_named=True)
 
 
 def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | None:
     """'March 8, 2026', 'March 8', 'March 2026'; the name begins at `least` or later."""
     if not text[digits.start() - 1 : digits.start()].isspace():
         return None
-    before = text[max(digits.start() - _LONGEST_NAME, least) : digits.start()]
-    words = before.split()
-    if not words:
+    least = max(digits.start() - _LONGEST_NAME, least)
+    name = pattern(_patterns()["month before"]).search(text, least, digits.start())
+    number = name and numbered("months").get(name[1])
+    match = pattern(_patterns()["after a day"]).match(text, digits.end())
+    if not name or not number or not match:
         return None
-    name = words[-1].rstrip(".,")
-    if name in ("of", "de", "del") and len(words) > 1:
-        name = words[-2]
-    start = digits.start() - len(before) + before.rfind(name)
-    if name not in MONTHS or text[start - 1 : start].isalnum():
+    if pattern(_YEAR).fullmatch(digits[0]):
+        day, end = _date(digits[0], str(number), None), digits.end()
+    elif len(digits[0]) <= 2:
+        day, end = _date(match["y"], str(number), digits[0]), match.end()
+    else:
         return None
-    match = pattern(_AFTER_DAY).match(text, digits.end())
-    if not match:
-        return None
-    if re.fullmatch(_YEAR, digits[0]):
-        date = _date(digits[0], str(MONTHS[name]), None)
-        return WrittenDay(start, digits.end(), date, is_named=True) if date else None
-    if digits.end() - digits.start() > 2:
-        return None
-    date = _date(match["y"], str(MONTHS[name]), digits[0])
-    return WrittenDay(start, match.end(), date, is_named=True) if date else None
+    return WrittenDay(name.start(), end, day, is_named=True) if day else None
 
 
 def _numeric(match: re.Match[str]) -> str | None:
@@ -189,27 +182,19 @@ def _numeric(match: re.Match[str]) -> str | None:
     return _date(year, month or "0", day)
 
 
-_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-
 @lru_cache(4096)
 def _date(year: str | None, month: str, day: str | None) -> str | None:
     """The date in ISO 8601; None if it does not exist."""
-    number = int(day) if day else 0
-    of_year = int(month)
-    if not 1 <= of_year <= 12 or (day and not 1 <= number <= _LENGTHS[of_year - 1]):
+    try:
+        found = date(int(year or LEAP_YEAR), int(month), int(day or 1)).isoformat()
+    except ValueError:
         return None
-    if year and (of_year, number) == (2, 29):
-        is_leap = int(year) % 4 == 0 and (int(year) % 100 != 0 or int(year) % 400 == 0)
-        if not is_leap:
-            return None
-    start = f"{year or '-'}-{of_year:02}"
-    return f"{start}-{number:02}" if day else start
+    return f"{year or '-'}{found[4:] if day else found[4:7]}"
 
 
-def token(date: str) -> str:
+def token(day: str) -> str:
     """The token of a day, a month, or a day without a year: 2026-03-08, 2026-03, --03-08."""
-    return date.replace("-", _SEPARATOR)
+    return day.replace("-", _SEPARATOR)
 
 
 def date_of_token(text: str) -> str:
@@ -227,25 +212,23 @@ def split_at_days(folded: str) -> Iterator[tuple[str, str]]:
     at = 0
     lowered = folded.lower() if DIGITS.search(folded) else ""
     # Positions in another length would be others
-    for start, end, date, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
+    for start, end, day, is_named in written_days(lowered) if len(lowered) == len(folded) else ():
         text = folded[at:start]
         if is_named:
-            text += re.sub(_NUMBERS, " ", folded[start:end])
+            text += re.sub(f"[0-9]+{ordinal()}", " ", folded[start:end])
         elif folded[start:end].isdecimal():
             text += folded[start:end]
-        yield text, " ".join(tokens_of(date))
+        yield text, " ".join(tokens_of(day))
         at = end
     yield folded[at:], ""
 
 
 @lru_cache(4096)
-def tokens_of(date: str) -> list[str]:
+def tokens_of(day: str) -> list[str]:
     """The year of a date, the token of the day or month, and that of the day in any year. The token of
     a month begins those of its days.
     """
-    if date.startswith("--"):
-        return [token(date)]
-    dates = [date[:4], date]
-    if len(date) > len("2026-03"):
-        dates.append(f"-{date[4:]}")
-    return list(map(token, dates))
+    if day.startswith("--"):
+        return [token(day)]
+    in_any_year = [f"-{day[4:]}"] if len(day) > len("2026-03") else []
+    return list(map(token, [day[:4], day, *in_any_year]))

@@ -1,6 +1,7 @@
 """What a file says never ends a command, takes more than its share of time, or cannot be stored."""
 
 import importlib
+import inspect
 import io
 import itertools
 import json
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore, documents
 from hybrid_memory.documents import markdown
 from hybrid_memory.documents.code import without_code
+from hybrid_memory.documents.conversations import label
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
 from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
@@ -31,6 +33,8 @@ from hybrid_memory.extras.formats import transcripts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text import links, terms
+from hybrid_memory.text.characters import pattern
+from hybrid_memory.text.scripts import last_break, word_start
 
 # What can be stored
 
@@ -187,25 +191,24 @@ PATTERNS = {
     "LABEL": "finditer",
     "FENCE": "match",
     "NONSPACE": "search",
-    "LAST_BREAK": "match",
     "LAST_CLAUSE": "match",
+    "LAST_BREAK": "match",
+    "WORD_START": "finditer",
     "LAST_END": "match",
-    "ANY_END": "finditer",
+    "END": "finditer",
     "REST_OF_ROW": "match",
     "DELIMITERS": "match",
     "NEXT_LINE": "match",
-    "WORD_START": "finditer",
     "DELIMITER_ROW": "match",
     "SPACES": "finditer",
     "DATA_URI": "finditer",
     "LONG_LINE": "finditer",
     "RUN": "finditer",
     "ADDRESS": "finditer",
-    "ABBREVIATION": "search",
-    "BEFORE_NUMBER": "search",
+    "INITIALS": "fullmatch",
+    "LAST_WORD": "search",
     "NUMBERING": "search",
     "DAY": "search",
-    "MONTH": "match",
     "FIRST_CHARACTER": "match",
     "KEY": "match",
     "ITEM": "match",
@@ -362,18 +365,15 @@ BEGINNINGS = [
 
 # passages.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
 OF_A_FEW_CHARACTERS = {
-    *("ABBREVIATION", "BEFORE_NUMBER", "DAY", "NUMBERING"),
+    *("LAST_WORD", "DAY", "NUMBERING"),
     *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
 }
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    found = {
-        name: value
-        for module in (links, terms)
-        for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
-    }
+    found = {"LABEL": label(), "LAST_BREAK": last_break("é"), "WORD_START": word_start("é")}
+    for module in (links, terms):
+        found |= {k: v for k, v in vars(module).items() if isinstance(v, re.Pattern)}
     for package in (documents, formats):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             file = module.name.rpartition(".")[2]
@@ -382,10 +382,12 @@ def patterns() -> dict[str, re.Pattern[str]]:
             of_markup = (
                 f"{file}." if file in ("org", "rst") else ""
             )  # their patterns have the same names
-            names = vars(importlib.import_module(module.name))
+            imported = importlib.import_module(module.name)
+            lazy = re.findall(r"\bpattern\((\w+)\)", inspect.getsource(imported))
+            compiled = {name: pattern(getattr(imported, name)) for name in lazy}
             found |= {
                 of_markup + name: value
-                for name, value in names.items()
+                for name, value in (vars(imported) | compiled).items()
                 if isinstance(value, re.Pattern)
             }
     return found

@@ -12,8 +12,8 @@ from hybrid_memory.search.stages import DATE_SHARE, VAGUE_SHARE
 from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.text.analyzer import indexed, searchable
 from hybrid_memory.text.characters import fold
-from hybrid_memory.text.dates import mentions, periods
 from hybrid_memory.text.highlight import Highlighter
+from hybrid_memory.text.periods import mentions, periods
 from hybrid_memory.text.query import Query
 from hybrid_memory.text.written_days import token, written_days
 from tests.traces import steps

@@ -8,8 +8,8 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.text.analyzer import STOP_WORDS
 from hybrid_memory.text.equality import other_forms
+from hybrid_memory.text.languages import function_words
 from hybrid_memory.text.query import Query
 
 DATA = Path(__file__).parent.parent / "text" / "data"
@@ -116,7 +116,7 @@ def test_a_rare_form_of_a_common_word_is_ignored(store: HybridStore) -> None:
 
 def forms(query: str) -> set[str]:
     pieces = [(piece, piece.replace("-", " ").replace(".", " ").split()) for piece in query.split()]
-    return {" ".join(form.tokens) for form in other_forms(pieces, STOP_WORDS)}
+    return {" ".join(form.tokens) for form in other_forms(pieces, function_words()["en"])}
 
 
 @pytest.mark.parametrize(

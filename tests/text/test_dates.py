@@ -6,14 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.text.characters import fold
-from hybrid_memory.text.dates import (
-    age,
-    document_date,
-    first_day,
-    last_day,
-    origin_of_date,
-    periods,
-)
+from hybrid_memory.text.dates import age, document_date, origin_of_date
+from hybrid_memory.text.periods import first_day, last_day, periods
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.text.characters import fold
-from hybrid_memory.text.dates import MOST, RELATIVE, mentions, periods
+from hybrid_memory.text.languages import folded, languages
+from hybrid_memory.text.periods import MOST, mentions, periods
 from hybrid_memory.text.query import Query
 from hybrid_memory.text.written_days import token
 
@@ -56,6 +57,24 @@ def test_what_is_out_of_the_calendar_is_no_period(today: date) -> None:
         ("between 3 and 5 May 2025", "2025-05-03", "2025-05-05"),
         ("vom 3. bis 5. Mai", "2025-05-03", "2025-05-05"),
         ("3–5 May", "2025-05-03", "2025-05-05"),
+        ("3-5 May", "2025-05-03", "2025-05-05"),
+        ("May 3-5", "2025-05-03", "2025-05-05"),
+        ("the call (May 3, 2025)", "2025-05-03", "2025-05-03"),
+        ("May 3-99", "2025-05-03", "2025-05-03"),
+        ("room 5 and May 8", "2025-05-08", "2025-05-08"),
+        ("version 5 and May 2025", "2025-05-01", "2025-05-31"),
+        ("till Monday", "0001-01-01", "2026-01-26"),
+        ("lundi prochain", "2026-02-02", "2026-02-02"),
+        ("le lundi dernier", "2026-01-26", "2026-01-26"),
+        ("lunedì scorso", "2026-01-26", "2026-01-26"),
+        ("na próxima segunda-feira", "2026-02-02", "2026-02-02"),
+        ("vorige maandag", "2026-01-26", "2026-01-26"),
+        ("3 dagen geleden", "2026-01-26", "2026-01-26"),
+        ("há três dias", "2026-01-26", "2026-01-26"),
+        ("3 giorni fa", "2026-01-26", "2026-01-26"),
+        ("три дня назад", "2026-01-26", "2026-01-26"),
+        ("会议是三天前的", "2026-01-26", "2026-01-26"),
+        ("8 maart 2025", "2025-03-08", "2025-03-08"),
         ("3 al 5 de mayo", "2025-05-03", "2025-05-05"),
         ("between 5 and 3 May", "2025-05-03", "2025-05-03"),
         ("entre le 3 et le 5 mai", "2025-05-03", "2025-05-05"),
@@ -146,7 +165,15 @@ def test_words_for_days_become_the_tokens_of_the_days() -> None:
 
 
 days = st.dates(date(1900, 2, 1), date(2099, 12, 1))
-words = st.sampled_from([word for names in RELATIVE.values() for word in names.split("|")])
+words = st.sampled_from(
+    [
+        folded(phrase)
+        for language in languages().values()
+        for by_distance in language.get("relative", {}).values()
+        for written in by_distance.values()
+        for phrase in written
+    ]
+)
 
 
 @given(

@@ -176,6 +176,25 @@ def test_a_query_expands_to_a_bounded_number_of_characters(unit: str, times: int
     assert query.is_identifier in (True, False)
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("wie viele verkaufte Karten hatte das Fest?", ["verkaufte", "Karten", "Fest"]),
+        ("combien de billets avait-on vendus pour la fête ?", ["billets", "vendus", "fete"]),
+        ("¿cuántas entradas se han vendido para la fiesta?", ["entradas", "vendido", "fiesta"]),
+        ("quanti biglietti sono stati venduti per la festa?", ["biglietti", "venduti", "festa"]),
+        ("hoeveel kaarten waren er verkocht voor het feest?", ["kaarten", "verkocht", "feest"]),
+        ("quantos bilhetes foram vendidos para a festa?", ["bilhetes", "vendidos", "festa"]),
+        ("what is in the die of the van?", ["die", "van"]),  # of German and Dutch, but English
+        ("how many tickets were sold on the day?", ["many", "tickets", "sold", "day"]),
+    ],
+)
+def test_function_words_are_those_of_the_language_of_the_query(
+    query: str, words: list[str]
+) -> None:
+    assert [term.tokens[0] for term in Query(query).words] == words
+
+
 def test_a_blank_query_has_no_terms() -> None:
     assert Query(" \t").is_blank
     assert Query("\0").terms == []

@@ -21,6 +21,7 @@ from ...documents.markdown import Markdown, MarkdownReading, Parsed
 from ...documents.noise import LEFT_OUT
 from ...documents.structure import Block, Heading, Structure, outline_structure
 from ...text.characters import text_of_bytes
+from ...text.languages import full_names
 from ...text.links import DocumentLinks
 
 CONFIG = os.path.join("logseq", "config.edn")
@@ -55,11 +56,6 @@ LISTED = re.compile(r"(?<![ \t])[ \t]*+(?:\[\[([^\[\]]*)\]\]|([^,\s][^,]*))")
 
 SETTING = re.compile(r'^[^;\n]*?:([\w/-]+)[ \t]+"([^"\n]*)"', re.MULTILINE)
 TOKEN = re.compile(r"'([^']*)'|(yyyy|yy|MMMM|MMM|MM|M|do|dd|d|EEEE|EEE|EE|E)|([^A-Za-z']+|.)")
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Journals(NamedTuple):
@@ -115,8 +111,8 @@ def day_of(name: str, pattern: str) -> date | None:
 
 def written(day: date, pattern: str) -> str:
     """A day in this format: 'MMM do, yyyy' -> 'Mar 14th, 2026'"""
-    month = MONTHS[day.month - 1]
-    weekday = WEEKDAYS[day.weekday()]
+    month = full_names("months", "en")[day.month - 1]
+    weekday = full_names("weekdays", "en")[day.weekday()]
     is_teen = 11 <= day.day <= 13
     ending = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
     values = {

@@ -18,7 +18,7 @@ from ...storage.matching import (
     wanted_values,
 )
 from ...storage.selection import Selected
-from ...text import dates
+from ...text import periods
 from ...text.analyzer import searchable
 from ...text.characters import storable
 from ...text.equality import spelled
@@ -234,8 +234,8 @@ def _dated(builder: _Builder, filters: Filters) -> None:
         return
     builder.add(
         DATED,
-        since=EARLIEST if since is None else dates.first_day(since, builder.today),
-        until=LATEST if until is None else dates.last_day(until, builder.today),
+        since=EARLIEST if since is None else periods.first_day(since, builder.today),
+        until=LATEST if until is None else periods.last_day(until, builder.today),
     )
 
 
@@ -243,7 +243,7 @@ def _modified(builder: _Builder, filters: Filters) -> None:
     if filters.modified_since is not None:
         builder.add(
             "coalesce(d.file_mtime, d.indexed_at) >= %(modified_since)s",
-            modified_since=dates.first_second(filters.modified_since, builder.today),
+            modified_since=periods.first_second(filters.modified_since, builder.today),
         )
 
 

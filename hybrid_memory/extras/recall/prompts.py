@@ -15,6 +15,7 @@ from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...storage.bm25 import stems
+from ...text.languages import full_names
 from ...text.query import Query
 
 if TYPE_CHECKING:
@@ -44,10 +45,6 @@ PERSONAL_WORDS = frozenset(
     {"we", "us", "our", "my", "mine", "he", "him", "his", "she", "her", "ours"}
 )
 POSSESSIVE = frozenset({"our", "my", "his", "her"})
-DAYS = frozenset(
-    """January February March April June July August September October November December Monday
-    Tuesday Wednesday Thursday Friday Saturday Sunday""".split()
-)
 POLITE = frozenset(
     "please now can could you would let let's just then also and ok okay yes we".split()
 )
@@ -190,7 +187,8 @@ def has_foreign_names(prompt: str, counts: Mapping[str, int]) -> bool:
     """Whether a prompt has names and at least half of them are in no chunk. Days and months are not
     names. `counts` maps the words of the prompt to their number of chunks.
     """
-    names = [name for name in NAME.findall(prompt) if name in counts and name not in DAYS]
+    days = {*full_names("months", "en"), *full_names("weekdays", "en")}
+    names = [name for name in NAME.findall(prompt) if name in counts and name not in days]
     unknown = [name for name in names if not counts[name]]
     return len(unknown) > 0 and 2 * len(unknown) >= len(names)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...errors import QueryError
-from ...text import dates
+from ...text import periods
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
@@ -285,7 +285,7 @@ def _modified(inputs: _Inputs) -> Condition | None:
     since = inputs.filters.modified_since
     if since is None:
         return None
-    return _part(MODIFIED, str(dates.first_second(since, inputs.today or date.today())))
+    return _part(MODIFIED, str(periods.first_second(since, inputs.today or date.today())))
 
 
 def _with_values(inputs: _Inputs) -> Condition | None:
@@ -339,11 +339,11 @@ def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
     if filters.since is None:
         first = EARLIEST
     else:
-        first = dates.first_day(filters.since, today)
+        first = periods.first_day(filters.since, today)
     if filters.until is None:
         last = LATEST
     else:
-        last = dates.last_day(filters.until, today)
+        last = periods.last_day(filters.until, today)
     return first, last
 
 

@@ -1,0 +1,115 @@
+"""The words of languages that the program understands: months, days, abbreviations, function words.
+Pure, except that the table, languages.json, is read when it is first needed.
+
+The table has an entry for each language by its code; "mul" is for words that belong to no language.
+Another language is another entry, and any key may be missing:
+
+- `months`, `weekdays`, `numbers` (one to ten): one text for each; the full name comes first, then
+  its short and inflected forms.
+- `units`: the forms of the words for a day, a week, a month and a year.
+- `ordinals`: the signs behind the number of a day; `of`: the words between day, month and year.
+- `date_signs`: the signs behind the numbers of year, month and day.
+- `date_labels`: what stands before the date of a document, as in "Date: 2026-03-08".
+- `relative`: unit -> units back -> phrases such as "last week". `ago`: templates of an age.
+- `weekday`: templates of a weekday that is past ("last"), ahead ("next") or neither ("on").
+- `since`, `after`, `until`, `before`, `between`, `and`: the words before a day, and between two.
+- `beside`: days from a day -> phrases before it, such as "the week before".
+- `first_particles`, `last_particles`: function words that may begin or end a compound, as in "setup".
+- `function_words`; `abbreviations`, without the full stop, and `abbreviations_before_numbers`.
+- `speakers`: the labels of "user" and "assistant" in conversations.
+- `has_spaces`: whether there are spaces between words; true if it is missing.
+
+A phrase that often means something else is left out, such as the French "hier" (German "here") and
+the German and Spanish words for tomorrow, which also mean "morning".
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from functools import cache
+from itertools import chain
+from typing import Any
+
+from .characters import fold
+
+FILE = os.path.join(os.path.dirname(__file__), "languages.json")
+
+
+Languages = dict[str, dict[str, Any]]  # code of a language -> kind of words -> words
+
+
+@cache
+def languages() -> Languages:
+    """The table, with words as they are written."""
+    with open(FILE, encoding="utf-8") as file:
+        table: Languages = json.load(file)
+    return table
+
+
+def folded(text: str) -> str:
+    """The form in which the words of a text are compared with those of a language."""
+    return fold(text).lower()
+
+
+def _folded_values(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _folded_values(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_folded_values, value))
+    return folded(value) if isinstance(value, str) else value
+
+
+@cache
+def by_language(kind: str) -> dict[str, Any]:
+    """The folded words of one kind, of each language that has it."""
+    return {
+        code: _folded_values(language[kind])
+        for code, language in languages().items()
+        if kind in language
+    }
+
+
+def full_names(kind: str, code: str) -> list[str]:
+    """The full names of the `months` or `weekdays` of a language, as they are written."""
+    return [forms.split()[0] for forms in languages()[code][kind]]
+
+
+def has_spaces(code: str) -> bool:
+    """Whether a language has spaces between words."""
+    return languages()[code].get("has_spaces", True) is True
+
+
+@cache
+def phrases(kind: str) -> frozenset[str]:
+    """The phrases of one kind in all languages."""
+    return frozenset(chain.from_iterable(by_language(kind).values()))
+
+
+@cache
+def words(kind: str) -> frozenset[str]:
+    """The words of one kind in all languages."""
+    return frozenset(" ".join(phrases(kind)).split())
+
+
+@cache
+def numbered(kind: str) -> dict[str, int]:
+    """The words of `months`, `weekdays` or `numbers` in all languages, with their number from 1."""
+    return {
+        word: number
+        for names in by_language(kind).values()
+        for number, forms in enumerate(names, 1)
+        for word in forms.split()
+    }
+
+
+@cache
+def function_words() -> dict[str, frozenset[str]]:
+    """The words that occur in every text of a language, such as articles and pronouns, by its code."""
+    lists = by_language("function_words").items()
+    return {code: frozenset(" ".join(lines).split()) for code, lines in lists}
+
+
+def alternatives(choices: Iterable[str]) -> str:
+    """A regular expression for one of these texts, the longest if several match."""
+    return "|".join(map(re.escape, sorted(choices, key=len, reverse=True)))

@@ -1,0 +1,450 @@
+"""The days in a query or a passage, such as "2023-09-12", "12 September", "September 2023", "last
+week", "vor drei Tagen" or "since Friday", and the days of a filter. Pure.
+
+The words are those of languages.json, in any language; days with a number are read by
+written_days.py.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from functools import cache
+from typing import NamedTuple
+
+from .characters import pattern
+from .languages import alternatives, by_language, folded, has_spaces, numbered, phrases
+from .written_days import DIGITS, WrittenDay, ordinal, token, written_days
+
+MOST = 3  # periods that count in a query
+EARLIEST = "0001-01-01"
+_OPENING = str.maketrans(dict.fromkeys("([{<>*'\"", " "))  # signs before the name of a month
+OPENERS = ("before", "until", "after", "since")  # kinds of phrases before a day
+DAY, WEEK, MONTH, YEAR = "day", "week", "month", "year"
+_YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
+_AGE = "([0-9]{1,5})([dwmy])"
+_DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
+
+
+class Period(NamedTuple):
+    """A span of days from `first` to `last`, ISO 8601, written at [start:end] of the query.
+
+    `is_named`: by words such as "today". `is_open`: widened by words such as "since". `is_yearly`:
+    without a year. `is_vague`: a number of months or years ago.
+    """
+
+    first: str
+    last: str
+    start: int
+    end: int
+    is_named: bool = False
+    is_open: bool = False
+    is_yearly: bool = False
+    is_vague: bool = False
+
+    def meets(self, other: "Period") -> bool:
+        """Whether the two periods have a day in common, in any year if this one has no year."""
+        if self.is_yearly and self.first[5:] == other.first[5:]:
+            return True
+        return self.first <= other.last and other.first <= self.last
+
+    def has(self, day: str) -> bool:
+        """Whether a document of this day or month may be in the period: '2026-01' may be any day of
+        January.
+        """
+        return self.first[: len(day)] <= day <= self.last[: len(day)]
+
+    @property
+    def days(self) -> int:
+        return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days + 1
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is a single day."""
+        return self.first == self.last and not self.is_open
+
+    @property
+    def is_month(self) -> bool:
+        """Whether its token is that of a month, which begins those of the month's days."""
+        return 7 < self.days <= 31 and not self.is_open
+
+    def tokens(self) -> list[str]:
+        """The tokens of its year, its month or each of its days in the keyword index, in texts and
+        paths (text/written_days.py). A day without a year has the token of that day in any year.
+        """
+        if self.is_open and self.days > 7:
+            return []  # too many
+        if self.days > 31:
+            return [self.first[:4]]
+        if self.days > 7:
+            return [token(self.first[:7])]
+        if self.is_yearly:
+            return [token(f"-{self.first[4:]}")]
+        first = date.fromisoformat(self.first)
+        return [token((first + timedelta(number)).isoformat()) for number in range(self.days)]
+
+
+def periods(text: str, today: date) -> list[Period]:
+    """The first MOST periods in a folded query in lower case, in order.
+
+    Words such as "yesterday" are counted from `today`; a weekday is the last one unless "next"
+    precedes it, and a date without a year is always the last one.
+    """
+    return _widened(text, _days_in(text, today, is_plan=False), today)[:MOST]
+
+
+def mentions(text: str, day: date) -> list[Period]:
+    """All days that a folded passage in lower case, written on `day`, mentions.
+
+    "next Friday" is counted from that day, and a date without a year is the nearest.
+    """
+    return _days_in(text, day, is_plan=True)
+
+
+def first_day(text: str, today: date) -> str:
+    """The first day of a period.
+
+    '2026' -> '2026-01-01', '2026-02' -> '2026-02-01', '7d' -> the day a week ago;
+    'yesterday' and 'last week' -> as in a query
+
+    Raises ValueError if the text is not a date.
+    """
+    return _day(text, today, is_first=True)
+
+
+def last_day(text: str, today: date) -> str:
+    """The last day of a period: '2026' -> '2026-12-31', '2026-01' -> '2026-01-31'.
+
+    Every month ends with '-31', which is enough for comparisons. Raises like `first_day`.
+    """
+    return _day(text, today, is_first=False)
+
+
+def first_second(text: str, today: date) -> float:
+    """The beginning of a period in local time, in seconds since 1970. Raises like `first_day`."""
+    day = date.fromisoformat(first_day(text, today))
+    with suppress(OverflowError, ValueError):  # before the epoch
+        return datetime(day.year, day.month, day.day).timestamp()
+    return 0.0
+
+
+def _day(text: str, today: date, *, is_first: bool) -> str:
+    age = pattern(_AGE).fullmatch(text)
+    if age:
+        number, unit = age.groups()
+        days = round(int(number) * _DAYS[unit])
+        return (today - timedelta(min(days, today.toordinal() - 1))).isoformat()
+    with suppress(ValueError):
+        if pattern(_YEAR_OR_MONTH).fullmatch(text):
+            date.fromisoformat(f"{text}-01-01"[:10])
+            rest_of_year = "-01-01" if is_first else "-12-31"
+            return text + rest_of_year[len(text) - len("2026") :]
+        return date.fromisoformat(text).isoformat()
+    written = folded(text).strip()
+    found = _days_in(written, today, is_plan=False)
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(written)):
+        raise ValueError(
+            f"{text!r} is not a date: write 2026-01-05, 2026-01, 2026, an age such as 7d, 3w, 6m, 1y, "
+            "or words such as yesterday"
+        )
+    return found[0].first if is_first else found[0].last
+
+
+def _days_in(text: str, today: date, *, is_plan: bool) -> list[Period]:
+    """The periods in a text, in order, without overlap. In a plan they may lie ahead."""
+    text = text.replace("\n", " ")  # a phrase may go on in the next line
+    candidates = [
+        *_calendar_dates(text, today, is_plan=is_plan),
+        *_relative_dates(text, today),
+        *_dates_ago(text, today),
+        *_weekdays(text, today, is_plan=is_plan),
+    ]
+    candidates.sort(key=lambda period: (period.start, -period.end))
+    chosen: list[Period] = []
+    for period in candidates:
+        if chosen and period.start < chosen[-1].end:
+            continue
+        if chosen and _names_the_same(text, chosen[-1], period):
+            chosen.pop()
+        chosen.append(period)
+    return chosen
+
+
+def _names_the_same(text: str, first: Period, second: Period) -> bool:
+    """Whether a weekday belongs to the date behind it: "on Thursday, 24 December 2026"."""
+    weekday, between = text[first.start : first.end], text[first.end : second.start]
+    return not between.strip(" ,") and not any(map(str.isdigit, weekday))
+
+
+def _widened(text: str, found: Sequence[Period], today: date) -> list[Period]:
+    """Widen periods by the words before and between them."""
+    opened: list[Period] = []
+    for period in found:
+        if opened and _phrase_before(text[: opened[-1].start], phrases("between")):
+            between = text[opened[-1].end : period.start]
+            if between.strip() in phrases("and") and opened[-1].first <= period.last:
+                opened[-1] = opened[-1]._replace(last=period.last, end=period.end, is_yearly=False)
+                continue
+        before = text[: period.start]
+        opener = _phrase_before(before, _openers())
+        start = len(before.rstrip()) - len(opener)
+        opened.append(_opened(period, _openers()[opener], start, today) if opener else period)
+    return opened
+
+
+@cache
+def _openers() -> dict[str, str | int]:
+    """Folded phrases before a day, with what they mean: "since", "after", "until" or "before", or the
+    number of days from the day, as -7 for "the week before".
+    """
+    openers: dict[str, str | int] = {phrase: kind for kind in OPENERS for phrase in phrases(kind)}
+    for beside in by_language("beside").values():
+        openers |= {phrase: int(days) for days in beside for phrase in beside[days]}
+    return openers
+
+
+def _phrase_before(text: str, choices: Iterable[str]) -> str:
+    """The longest of these phrases that a text ends with, before a space; "" if there is none."""
+    written = text.rstrip()
+    if written == text:
+        return ""
+    ending = (phrase for phrase in choices if written.endswith(phrase))
+    whole = (phrase for phrase in ending if not written[: -len(phrase)][-1:].isalnum())
+    return max(whole, key=len, default="")
+
+
+def _opened(period: Period, meaning: str | int, start: int, today: date) -> Period:
+    """The days that are meant by a period behind an opener, which begins at `start`."""
+    if isinstance(meaning, int):
+        edge = period.first if meaning < 0 else period.last
+        first, last = sorted((_shifted(edge, meaning), _shifted(edge, 1 if meaning > 0 else -1)))
+        return period._replace(first=first, last=last, start=start, is_yearly=False)
+    first, last = period.first, period.last
+    if meaning == "after":
+        first = _shifted(last, 1)
+    if meaning == "before":
+        last = _shifted(first, -1)
+    if meaning in ("since", "after"):
+        last = max(today.isoformat(), first, last)
+    else:
+        first = EARLIEST
+    return period._replace(first=first, last=last, is_open=True, is_yearly=False)
+
+
+def _shifted(day: str, days: int) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days)).isoformat()
+    except OverflowError:
+        return day
+
+
+@cache
+def _ranges() -> tuple[str, str, str]:
+    """Patterns for the days of a range besides the one that is written with its month: a hyphen with the
+    number before it, '3 to ' in '3 to 5 May', and '–5' in 'May 3–5'.
+    """
+    number = rf"(?<![\w-])([0-9]{{1,2}}){ordinal()}\.?"
+    return (
+        rf"({number})-(?=[0-9]{{1,2}}{ordinal()}\.?(?![\w-]))",
+        rf"{number}\s*(?:–|{alternatives(phrases('and'))})\s*\Z",
+        r"–([0-9]{1,2})(?!\w)",
+    )
+
+
+def _calendar_dates(text: str, today: date, *, is_plan: bool) -> Iterator[Period]:
+    if not DIGITS.search(text):
+        return
+    hyphen, before, after = map(pattern, _ranges())
+    text = hyphen.sub(r"\1–", text.translate(_OPENING))  # a hyphen may be a part of a date
+    end = 0
+    for day in written_days(text):
+        period = _written(day, today, is_plan=is_plan)
+        if period and period.is_day and day.is_named:
+            is_day_first = text[day.start].isdecimal()
+            first = before.search(text, end, day.start) if is_day_first else None
+            period = _with_range(period, first, after.match(text, day.end))
+        if period:
+            yield period
+        end = day.end
+
+
+def _with_range(
+    period: Period, before: re.Match[str] | None, after: re.Match[str] | None
+) -> Period:
+    """Widen a day to the first and the last day of a range in its month, if these days exist."""
+    first = f"{period.first[:8]}{before[1]:0>2}" if before else period.first
+    last = f"{period.last[:8]}{after[1]:0>2}" if after else period.last
+    return period._replace(
+        first=min(first, period.first) if _exists(first) else period.first,
+        last=max(last, period.last) if _exists(last) else period.last,
+        start=before.start() if before else period.start,
+        end=after.end() if after else period.end,
+    )
+
+
+def _exists(day: str) -> bool:
+    with suppress(ValueError):
+        return bool(date.fromisoformat(day))
+    return False
+
+
+def _written(written: WrittenDay, today: date, *, is_plan: bool) -> Period | None:
+    """The period of a day or a month.
+
+    A day without a year is the last one that was not ahead; in a plan, the nearest. None if there is
+    no such day.
+    """
+    start, end, day, _ = written
+    if not day.startswith("--"):
+        first = date.fromisoformat(f"{day}-01"[:10])
+        last = first if len(day) == len("2026-03-08") else _end_of_month(first)
+        return Period(first.isoformat(), last.isoformat(), start, end)
+    years = range(today.year - 7, today.year + 2)  # not each has a 29 February
+    existing = [f"{year:04}{day[1:]}" for year in years if _exists(f"{year:04}{day[1:]}")]
+    if is_plan:
+        chosen = min(existing, key=lambda day: abs(date.fromisoformat(day) - today), default="")
+    else:
+        chosen = max((day for day in existing if day <= today.isoformat()), default="")
+    return Period(chosen, chosen, start, end, is_yearly=True) if chosen else None
+
+
+def _occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each occurrence of a phrase in a text, as whole words if the language
+    has spaces between words.
+    """
+    start = text.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        is_whole = not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
+        if is_whole or not is_spaced:
+            yield start, end
+        start = text.find(phrase, end)
+
+
+@cache
+def _relative_phrases() -> list[tuple[str, str, int, bool]]:
+    """Phrases such as "last week", each with its unit, the units back, and whether its language has
+    spaces between words.
+    """
+    return [
+        (phrase, unit, int(back), has_spaces(code))
+        for code, by_unit in by_language("relative").items()
+        for unit, by_distance in by_unit.items()
+        for back, written in by_distance.items()
+        for phrase in written
+    ]
+
+
+def _relative_dates(text: str, today: date) -> Iterator[Period]:
+    written = [row for row in _relative_phrases() if row[0] in text]
+    for phrase, unit, back, is_spaced in written:
+        for start, end in _occurrences(phrase, text, is_spaced=is_spaced):
+            yield from _units_back(unit, back, today, start, end, is_named=True)
+
+
+@cache
+def _ages() -> list[tuple[str, str, list[str]]]:
+    """Templates such as "{number} {unit} ago", each with its language and the texts in it."""
+    return [
+        (code, template, template.replace("{unit}", "{number}").split("{number}"))
+        for code, templates in by_language("ago").items()
+        for template in templates
+    ]
+
+
+@cache
+def _units(code: str) -> dict[str, str]:
+    """The words of a language for units of time -> the units."""
+    units = by_language("units")[code]
+    return {word: unit for unit in units for word in units[unit].split()}
+
+
+@cache
+def _age_pattern(code: str, template: str) -> str:
+    number = alternatives(" ".join(by_language("numbers")[code]).split())
+    written = re.escape(template)
+    written = written.replace(r"\{number\}", rf"(?P<number>[0-9]{{1,3}}|{number})")
+    written = written.replace(r"\{unit\}", f"(?P<unit>{alternatives(_units(code))})")
+    return rf"(?<!\w){written}(?!\w)" if has_spaces(code) else written
+
+
+def _dates_ago(text: str, today: date) -> Iterator[Period]:
+    """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
+    for code, template, parts in _ages():
+        if not all(part in text for part in parts):
+            continue  # compiling the pattern takes longer than a keyword search
+        for match in pattern(_age_pattern(code, template)).finditer(text):
+            unit = _units(code)[match["unit"]]
+            back = numbered("numbers").get(match["number"]) or int(match["number"])
+            is_vague = unit in (MONTH, YEAR)
+            yield from _units_back(unit, back, today, *match.span(), is_vague=is_vague)
+
+
+@cache
+def _phrases_of_weekday(name: str) -> list[tuple[str, int, str]]:
+    """The phrases for a weekday, such as "next friday" or "since friday", each with the
+    characters at its beginning that do not belong to the day, and "on", "last" or "next".
+    """
+    with_day = [
+        (template.format(day=name), 0, kind)
+        for by_kind in by_language("weekday").values()
+        for kind, templates in by_kind.items()
+        for template in templates
+    ]
+    opened = [
+        (f"{opener} {name}", len(f"{opener} "), "on")
+        for kind in OPENERS
+        for opener in phrases(kind)
+    ]
+    return with_day + opened
+
+
+def _weekdays(text: str, today: date, *, is_plan: bool) -> Iterator[Period]:
+    """Yield the days of "last Friday", "next Friday" and "on Friday"; in a plan, the latter lies
+    ahead.
+    """
+    for name, number in numbered("weekdays").items():
+        if name not in text:
+            continue
+        ahead = (number - 1 - today.weekday()) % 7 or 7
+        for phrase, offset, kind in _phrases_of_weekday(name):
+            is_ahead = kind == "next" or (is_plan and kind != "last")
+            for start, end in _occurrences(phrase, text):
+                day = _shifted(today.isoformat(), ahead if is_ahead else ahead - 7 or -7)
+                yield Period(day, day, start + offset, end)
+
+
+def _units_back(
+    unit: str,
+    back: int,
+    today: date,
+    start: int,
+    end: int,
+    *,
+    is_named: bool = False,
+    is_vague: bool = False,
+) -> Iterator[Period]:
+    """Yield the day, week, month or year that was so many units ago, unless it is not in the calendar."""
+    with suppress(ValueError, OverflowError):
+        first, last = _days(unit, back, today)
+        yield Period(
+            first.isoformat(), last.isoformat(), start, end, is_named=is_named, is_vague=is_vague
+        )
+
+
+def _days(unit: str, back: int, today: date) -> tuple[date, date]:
+    if unit == DAY:
+        day = today - timedelta(back)
+        return day, day
+    if unit == WEEK:
+        monday = today - timedelta(today.weekday() + 7 * back)
+        return monday, monday + timedelta(6)
+    if unit == YEAR:
+        return date(today.year - back, 1, 1), date(today.year - back, 12, 31)
+    months = 12 * today.year + today.month - 1 - back
+    first = date(months // 12, months % 12 + 1, 1)
+    return first, _end_of_month(first)
+
+
+def _end_of_month(first: date) -> date:
+    return (first + timedelta(31)).replace(day=1) - timedelta(1)
