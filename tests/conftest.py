@@ -32,6 +32,9 @@ settings.load_profile("quick")
 # With it, as in many containers, each process of the command compiles all it imports again: half of the time of the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# What `connect` and `recall` remember of this user belongs to no test, and those of tests not there.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")
+
 EXTRAS = Path(__file__).parent / "extras"
 TEMPLATE = "ready"  # the database that those of tests are copies of
 # of databases: a worker of pytest-xdist has a range of its own

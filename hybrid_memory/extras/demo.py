@@ -13,7 +13,7 @@ from ..search.request import request_of
 from ..search.result import Result
 from ..store import HybridStore
 from ..surface.arguments import Parser, add_json, examples
-from ..surface.output import markdown
+from ..surface.quotes import markdown
 from ..surface.streams import print_answer
 from ..sync.ingest import Ingest
 from .recall.command import recalled

@@ -25,7 +25,6 @@ from datetime import date
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ..text.declarations import STRUCK, statements, strikes, tasks, words
 from .hit import Hit
 from .stages import matching_texts
 
@@ -203,6 +202,8 @@ def _only(doc_ids: Sequence[str]) -> Sequence[str]:
 def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     if not any("~~" in hit.text for hit in hits):
         return
+    from ..text.declarations import STRUCK, statements, strikes, words
+
     struck = {hit.id: list(strikes(hit.text)) for hit in hits if "~~" in hit.text}
     asked = _asked_for(
         [" ".join(strike.former) for of_hit in struck.values() for strike in of_hit], state
@@ -241,6 +242,8 @@ def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     """
     if not any("] " in hit.text for hit in hits):
         return
+    from ..text.declarations import tasks
+
     every_task = {hit: list(tasks(hit.text)) for hit in hits if "] " in hit.text}
     states = set(chain.from_iterable(every_task.values()))
     closed_later = {text for text, is_closed in states if is_closed and (text, False) in states}

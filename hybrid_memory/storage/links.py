@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..text.links import DocumentLinks, Link, above, folded, is_attachment, key_of, path_of
+from ..text.links import DocumentLinks, Link, folded, is_attachment, key_of, path_of
+from ..text.tags import above
 from .rows import LinkRow
 
 # Kinds of names

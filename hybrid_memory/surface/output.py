@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..registry import EDITOR, load
 from ..search.request import Budget
-from ..search.result import lean, match
+from ..search.result import lean
 from ..storage.bm25 import stems
 from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped
@@ -26,13 +26,13 @@ from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NO_OPERATORS, NOTHING, Query, without_operators
 from ..text.roles import ROLES
 from ..text.terms import SEPARATOR, plain
+from .quotes import BULLET, FENCE, Result, confidence_text, lines_of, markdown
 from .streams import harmless, json_line, json_lines, printable
 from .terminal import Style
 
 if TYPE_CHECKING:
     from ..store import HybridStore
 
-Result = Mapping[str, Any]  # perhaps with `title`, and `more` from the same note
 NAMED = 3  # other passages of a note that are listed
 MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 
@@ -48,9 +48,6 @@ _DEEPEST = 24  # columns of indentation to keep when prose is wrapped
 _HEADINGS = re.compile(
     r"\A(?: {0,3}(?:#{1,6}[ \t].*|[^\W_].*\n {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))\n*)+"
 )
-_FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
-_FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
-_BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 # The kind of a callout, as in syntax.js of the page
 CALLOUT_KIND = r"\[!([^[\]\n|]{1,60})(?:\|[^\]\n]*)?\]"
 _CALLOUT = re.compile(rf"(?m)^((?:[ \t]*>)+[ \t]*){CALLOUT_KIND}[-+]?[ \t]*")
@@ -276,7 +273,7 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
     """
     spans = highlighter.spans(text)
     start, end = passage(text, spans, SNIPPET)
-    lines = list(_lines(text))
+    lines = list(lines_of(text))
     for first, last, is_fixed in lines:
         if is_fixed and first <= start <= last:
             start = first
@@ -285,7 +282,7 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
     lead = "…" if text[:start].strip() else ""
     more = "…" if text[end:].strip() else ""
     for first, last, is_fixed in lines:
-        if last < start or first >= end or (is_fixed and _FENCE.match(text, first)):
+        if last < start or first >= end or (is_fixed and FENCE.match(text, first)):
             continue
         line = lead + _marked(text, spans, max(first, start), min(last, end))
         lead = ""
@@ -297,26 +294,6 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
             yield from wrapped_line(line, width)
 
 
-def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of each line, and whether its spaces and line breaks matter, as in code
-    and tables.
-    """
-    start = 0
-    fence = "`" if _starts_in_code(text) else ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        is_indented = line.startswith(("    ", "\t")) and not _BULLET.match(line)
-        is_table = line.lstrip().startswith("|")
-        yield start, start + len(line), bool(fence or mark or is_indented or is_table)
-        if mark:
-            ticks = mark[0].strip()
-            if not fence:
-                fence = ticks
-            elif ticks.startswith(fence):
-                fence = ""
-        start += len(line) + 1
-
-
 def unmarked(text: str) -> str:
     """Remove the markup that only affects the appearance of a passage: emphasis, backticks, kinds of
     callouts, targets of links, names of blocks, images, comments, rules, and line breaks inside a
@@ -326,7 +303,7 @@ def unmarked(text: str) -> str:
     """
     parts = []
     prose: list[str] = []
-    for start, end, is_fixed in _lines(text):
+    for start, end, is_fixed in lines_of(text):
         line = text[start:end]
         if is_fixed or not line.strip():
             parts += _unmarked_paragraph(prose)
@@ -351,19 +328,6 @@ def _unmarked_paragraph(lines: list[str]) -> list[str]:
     del pieces[1::3]
     text = _SOFT_BREAK.sub(" ", "".join(pieces))
     return [text] if text.strip() else []
-
-
-def _starts_in_code(text: str) -> bool:
-    """Whether the first fence ends code that began in the previous passage.
-
-    A fence with a language, such as ```bash, always begins code.
-    """
-    fences = list(_FENCES.finditer(text))
-    if not fences or fences[0][1]:
-        return False
-    if len(fences) == 1:
-        return fences[0].end() > len(text) / 2
-    return len(fences) % 2 == 1 and bool(fences[1][1])
 
 
 def marked(text: str, spans: Iterable[Span]) -> str:
@@ -396,7 +360,7 @@ def _plain(text: str) -> str:
 
 def wrapped_line(line: str, width: int) -> Iterator[str]:
     """Wrap a line, keeping its indentation. The text of a list item stays behind its bullet."""
-    bullet = _BULLET.match(line)
+    bullet = BULLET.match(line)
     lead = bullet[0] if bullet else line[: len(line) - len(line.lstrip())]
     if len(lead) > min(_DEEPEST, width // 2):
         lead = ""
@@ -417,49 +381,9 @@ def jsonl(results: Sequence[Result], query: str, stream: TextIO) -> None:
         print(json_line(result), file=stream)
 
 
-def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """Print the texts as markdown quotes, each under its citation: short, for a model's prompt.
-
-    Headings are added unless the passage shows them, the date unless the citation has it, and the
-    citation of a newer version.
-    """
-    for result in results:
-        line = f"**{harmless(result['citation'])}**"
-        if result["heading"] not in result["text"]:
-            line += f" ({harmless(result['heading_path'])})"
-        if result["date"] and result["date"] not in result["citation"]:
-            line += f", {result['date']}"
-        if result.get("newer"):
-            line += f", revised by {harmless(result['newer'])}"
-        print(
-            f"{line}, {confidence_text(result)}\n{quoted(without_gaps(result['text']))}\n",
-            file=stream,
-        )
-
-
-def without_gaps(text: str) -> str:
-    """Make one empty line of several in a row, where noise was removed; those in code stay."""
-    lines: list[str] = []
-    for start, end, is_fixed in _lines(text):
-        line = text[start:end]
-        if is_fixed or line.strip() or not lines or lines[-1].strip():
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def quoted(text: str) -> str:
-    """Quote a text in markdown, so that none of its lines is mistaken for the answer itself."""
-    return "\n".join(f"> {row}".rstrip() for row in printable(text).split("\n"))
-
-
 def points(score: float) -> str:
     """Format the score of a result for people, never as 0."""
     return f"{score:.3f}" if score >= 0.001 else "<0.001"
-
-
-def confidence_text(result: Result) -> str:
-    """The confidence of a result as a number and a word: "confidence 0.74 (strong)"."""
-    return f"confidence {result['confidence']:.2f} ({match(result['confidence'])})"
 
 
 def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:

@@ -32,7 +32,7 @@ from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import opening
 from hybrid_memory.surface.arguments import parse
 from hybrid_memory.surface.opening import open_store, place
-from hybrid_memory.surface.output import confidence_text
+from hybrid_memory.surface.quotes import confidence_text
 from hybrid_memory.text.operators import NEEDS_QUOTES
 from tests.command import answer, in_process
 from tests.extras.run_async import connection, run_async

@@ -29,8 +29,8 @@ from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.catalog import TOTAL
 from hybrid_memory.storage.sqlite.selection import condition
-from hybrid_memory.text.links import filterable_tags
 from hybrid_memory.text.query import Query
+from hybrid_memory.text.tags import filterable_tags
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.surface.output import unmarked, without_gaps
+from hybrid_memory.surface.output import unmarked
+from hybrid_memory.surface.quotes import without_gaps
 from tests.command import Run, in_terminal
 
 ESCAPES = "gpu \033[31mred\033[0m \033]0;title\007 \u202eturned \x9b2J bell\a del\x7f"

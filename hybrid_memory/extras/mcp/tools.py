@@ -32,7 +32,7 @@ from ...storage.filters import FILTERS
 from ...store import HybridStore
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import budget as budget_of
-from ...surface.output import markdown, quoted
+from ...surface.quotes import markdown, quoted
 from ...surface.streams import harmless
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ...storage.rows import LAST_LINE, Candidate, ChunkRow, Neighbour
-from ...text.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
+from ...text.links import DocumentLinks, aliases, key_of, path_of
+from ...text.tags import filterable_tags
 from .connection import Connection, from_column, here, text
 
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.

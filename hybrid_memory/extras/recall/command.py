@@ -298,7 +298,7 @@ def recalled(
 
 def printed(results: Sequence[Result]) -> str:
     """Return the passages as markdown quotes, in the format of `search`."""
-    from ...surface.output import markdown
+    from ...surface.quotes import markdown
 
     paper = StringIO()
     markdown(results, "", paper)

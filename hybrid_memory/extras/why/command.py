@@ -8,7 +8,8 @@ from ...search.answer import operator_lines
 from ...search.request import OPTIONS
 from ...surface.arguments import Parser, add_json, add_options, examples, given
 from ...surface.opening import open_store
-from ...surface.output import confidence_text, points
+from ...surface.output import points
+from ...surface.quotes import confidence_text
 from ...surface.streams import harmless, print_answer, tell
 from ...surface.terminal import Style
 from ...text.characters import plural, spellings

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..matching import keys_of
 from ..rows import DocumentRow, SourceFile
-from .links import Links
 from .schema import path_from_column, path_to_column
-from .selection import EVERYTHING, Condition, condition
+from .selection import EVERYTHING, Condition, GiveLinks, condition
 
 if TYPE_CHECKING:
     from ..filters import Filters
@@ -98,8 +97,9 @@ def dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
 class Catalog:
     """Implements `interface.Catalog`."""
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    def __init__(self, conn: sqlite3.Connection, links: GiveLinks) -> None:
         self._conn = conn
+        self._links = links  # called where a filter or a list needs them
 
     def by_id(self, doc_id: str) -> str | None:
         row = self._conn.execute(BY_ID, (doc_id,)).fetchone()
@@ -145,8 +145,7 @@ class Catalog:
             "months": dicts(self._conn.execute(MONTHS)),
             "undated": self._conn.execute(UNDATED).fetchone()[0],
             "tags": [
-                {"tag": tag, "documents": count}
-                for tag, count in Links(self._conn).tags()[:MOST_TAGS]
+                {"tag": tag, "documents": count} for tag, count in self._links().tags()[:MOST_TAGS]
             ],
             "newest": self._listed("true", (NEWEST,), BY_INDEXING),
         }
@@ -170,7 +169,7 @@ class Catalog:
     def _condition(self, filters: "Filters | None") -> Condition:
         if not filters:
             return Condition(EVERYTHING, [])
-        return condition(self._conn, filters, lambda: Links(self._conn))
+        return condition(self._conn, filters, self._links)
 
     def _listed(
         self, where: str, values: Sequence[Any], order: str = BY_DATE

@@ -87,7 +87,7 @@ class SQLiteStorage:
     def catalog(self) -> "Catalog":
         from .catalog import Catalog
 
-        return Catalog(self.connection)
+        return Catalog(self.connection, lambda: self.links)
 
     @cached_property
     def sources(self) -> "Sources":

@@ -14,7 +14,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ...text.highlight import Highlighter
 from ...text.query import Query, Term
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems, word_of_stem
 from ..fts_expressions import ANY_ROW, checked_expression, match_expression
@@ -175,6 +174,8 @@ class FTSIndex(BM25Index):
         """`search` with another key, `snippet`: the best passage of the original text, with the
         matched words in **asterisks**.
         """
+        from ...text.highlight import Highlighter  # no search of this program has snippets
+
         hits = self.search(query, limit, fts_syntax=fts_syntax)
         words = Query(query, is_literal=True)
         highlighter = Highlighter(words, [hit["text"] for hit in hits], stems)

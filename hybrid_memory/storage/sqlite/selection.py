@@ -6,17 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import date
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import QueryError
 from ...text import periods
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
-from ...text.links import normal_tag
+from ...text.tags import normal_tag
 from ..filters import Filters
 from ..fts_expressions import match_expression
-from ..links import LinkReader
 from ..matching import (
     LONGEST_GLOB,
     check_glob,
@@ -27,6 +26,9 @@ from ..matching import (
     wanted_values,
 )
 from ..selection import Selected
+
+if TYPE_CHECKING:
+    from ..links import LinkReader
 
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
@@ -93,7 +95,7 @@ select c.id from main.documents d cross join main.chunks c using (doc_id) where 
 CHOSEN = "in (select id from temp.chosen)"
 
 
-GiveLinks = Callable[[], LinkReader]
+GiveLinks = Callable[[], "LinkReader"]
 
 
 class Condition(NamedTuple):
