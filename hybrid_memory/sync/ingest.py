@@ -8,7 +8,7 @@ embedding are embedded; the built-in model embeds new documents while they are r
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -29,7 +29,7 @@ from ..store import HybridStore
 from ..text.characters import marked_encoding, plural, text_of_bytes
 from . import plan
 from .plan import Listing, Refusals, Rules
-from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
+from .reading import Job, Outcome, ReadOptions, Unchanged, read
 from .report import LITTLE_NEW, UNCHANGED, Report
 from .texts import rechunk_stored_texts
 from .writing import RechunkBuffer, Writer
@@ -37,6 +37,7 @@ from .writing import RechunkBuffer, Writer
 if TYPE_CHECKING:
     from ..documents.formats import GrowingReading
     from ..embedding.builtin import BuiltinEmbedder
+    from .workers import Workers
 
 
 GLOBS = Option(TEXT, "names of files", repeated=True)
@@ -160,8 +161,7 @@ class Ingest:
         self._total = sum(listing.unchanged + len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
             self._store.incoming_texts = sample_texts(listings)
-        processes = closing(Workers(self._workers)) if self._workers > 1 else nullcontext()
-        with processes as workers:
+        with self._processes(listings) as workers:
             for listing in listings:
                 self._read_source(listing, writer, workers)
         # Last, because a file that moved to another source reuses the embeddings of the first
@@ -175,6 +175,14 @@ class Ingest:
             writer.tidy_spares(settings["old_embeddings_mb"], settings["old_embeddings_days"])
         self.report.leave_out(plan.count_left_out(listings))
         return listings
+
+    def _processes(self, listings: Iterable[Listing]) -> AbstractContextManager["Workers | None"]:
+        """Other processes to read files; None if there is nothing to read, or only this one may."""
+        if self._workers < 2 or not any(listing.files for listing in listings):
+            return nullcontext()
+        from .workers import Workers
+
+        return closing(Workers(self._workers))
 
     def _read_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
         """Read and write the files of a source that are due."""

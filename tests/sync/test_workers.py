@@ -18,6 +18,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync import reading
+from hybrid_memory.sync import workers as pool
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 
@@ -43,8 +44,9 @@ import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what it runs in the background
 from hybrid_memory.storage.sqlite.engine import SQLiteStorage
 from hybrid_memory.sync import reading
+from hybrid_memory.sync import workers as pool
 reading.cores = lambda: 2
-reading.ENOUGH = 1
+pool.ENOUGH = 1
 SQLiteStorage.group = 100
 from hybrid_memory.cli import entry_point
 entry_point()
@@ -74,16 +76,16 @@ def many(notes: Notes) -> Path:
 def started(monkeypatch: pytest.MonkeyPatch) -> list["Popen[bytes]"]:
     """The processes that were started. Any work is enough for them, and they get little at a time."""
     processes: list[Popen[bytes]] = []
-    start = reading.Workers._start
+    start = pool.Workers._start
 
-    def noted(self: reading.Workers) -> "Popen[bytes]":
+    def noted(self: pool.Workers) -> "Popen[bytes]":
         processes.append(start(self))
         return processes[-1]
 
-    monkeypatch.setattr(reading.Workers, "_start", noted)
-    monkeypatch.setattr(reading, "ENOUGH", 1)
-    monkeypatch.setattr(reading, "BATCH", 4000)
-    monkeypatch.setattr(reading, "AHEAD", 20_000)
+    monkeypatch.setattr(pool.Workers, "_start", noted)
+    monkeypatch.setattr(pool, "ENOUGH", 1)
+    monkeypatch.setattr(pool, "BATCH", 4000)
+    monkeypatch.setattr(pool, "AHEAD", 20_000)
     return processes
 
 
@@ -143,10 +145,10 @@ def test_cores_get_as_many_processes_as_memory_has_room_for(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"]
 ) -> None:
     ingested(tmp_path / "builtin.db", many, 64)
-    assert 1 < len(started) <= reading.MOST_EMBEDDING
+    assert 1 < len(started) <= pool.MOST_EMBEDDING
     started.clear()
     ingested(tmp_path / "none.db", many, 64, "none")
-    assert 1 < len(started) <= reading.MOST
+    assert 1 < len(started) <= pool.MOST
 
 
 def test_processes_have_work_while_the_caller_writes(
@@ -162,21 +164,21 @@ def test_processes_have_work_while_the_caller_writes(
             taken.append(job.size)
             yield job.size, job
 
-    with closing(reading.Workers(2)) as workers:
+    with closing(pool.Workers(2)) as workers:
         written = 0
         for size, _ in workers.outcomes(items(), options, None):
-            assert len(taken) == len(jobs) or sum(taken) - written > reading.AHEAD
+            assert len(taken) == len(jobs) or sum(taken) - written > pool.AHEAD
             written += size
-    assert written == sum(taken) > 2 * reading.AHEAD
+    assert written == sum(taken) > 2 * pool.AHEAD
     assert started
 
 
 def test_processes_that_cannot_run_are_given_up(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAIN", "import sys; sys.exit(1)")
+    monkeypatch.setattr(pool, "MAIN", "import sys; sys.exit(1)")
     assert ingested(tmp_path / "2.db", many, 2) == ingested(tmp_path / "1.db", many, 1)
-    assert len(started) <= reading.FAILURES + 1  # two may fail at the same time
+    assert len(started) <= pool.FAILURES + 1  # two may fail at the same time
 
 
 def test_what_a_process_raises_is_raised_here(
@@ -185,9 +187,9 @@ def test_what_a_process_raises_is_raised_here(
     """A file of which the process says that nobody expected this is read again by the ingest."""
     raising = "from hybrid_memory.documents import document, markdown\nmarkdown.parse = 0\n"
     monkeypatch.setattr(
-        reading,
+        pool,
         "MAIN",
-        reading.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1),
+        pool.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1),
     )
     assert ingested(tmp_path / "2.db", many, 2) == ingested(tmp_path / "1.db", many, 1)
     assert started
@@ -196,9 +198,9 @@ def test_what_a_process_raises_is_raised_here(
 def test_little_work_starts_no_process(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "ENOUGH", 2_000_000)
+    monkeypatch.setattr(pool, "ENOUGH", 2_000_000)
     ingested(tmp_path / "a.db", many, 2)
-    monkeypatch.setattr(reading, "ENOUGH", 1)
+    monkeypatch.setattr(pool, "ENOUGH", 1)
     ingested(tmp_path / "a.db", many, 2, incremental=True)  # nothing is due
     with HybridStore(tmp_path / "a.db", {"provider": "none"}) as store:
         (many / "new.md").write_text("new " * 9000)
