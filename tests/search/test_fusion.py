@@ -1,3 +1,4 @@
+from datetime import date
 from math import log
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.search.fusion import OPENING_CHUNKS, OPENING_SHARE, normalize_scores
+from hybrid_memory.search.result import lean, rounded_score
 from hybrid_memory.search.stages import matching_texts
 from hybrid_memory.storage.rows import KeywordLeg
 from hybrid_memory.text.query import Query
@@ -233,3 +235,25 @@ def test_a_text_has_a_word_in_any_form() -> None:
     assert matching_texts(texts, Query("wait for it")) == {"We are waiting."}
     assert matching_texts(["Über Bäder"], Query("bader")) == {"Über Bäder"}
     assert not matching_texts([], Query("wait"))
+
+
+@pytest.mark.parametrize(
+    ("score", "six", "three"),
+    [
+        (0.5, 0.5, 0.5),
+        (0.1234567, 0.123457, 0.123),
+        (4.2e-4, 4.2e-4, 4e-4),
+        (4.2e-9, 4e-9, 4e-9),
+        (0.0, 0.0, 0.0),
+    ],
+)
+def test_a_positive_score_is_never_rounded_to_0(score: float, six: float, three: float) -> None:
+    assert rounded_score(score, 6) == six
+    assert rounded_score(score, 3) == three
+
+
+def test_an_old_passage_keeps_a_positive_score_in_every_form(store: HybridStore) -> None:
+    store.store("2001-01-01", "house in the street")
+    [result] = store.search("house", half_life=100, today=date(2026, 1, 1))
+    assert 0 < result["score"] < 1e-6
+    assert lean(result)["score"] == result["score"]

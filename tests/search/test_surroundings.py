@@ -12,6 +12,7 @@ from hybrid_memory.chunker import chunk_text
 from hybrid_memory.documents.document import Document
 from hybrid_memory.search.packing import joined
 from hybrid_memory.search.result import Passage
+from hybrid_memory.storage.rows import Neighbour
 from hybrid_memory.sync.ingest import Ingest
 
 Kind = Callable[[Iterator[int]], str]
@@ -161,3 +162,14 @@ def test_messages_of_a_transcript_stand_a_blank_line_apart(tmp_path: Path) -> No
         hit = store.search("message 40", 1, context=1)[0]
     assert hit["text"] == "\n\n".join(f"User: message {i} of the session" for i in (0, 40, 80))
     assert (hit["start_line"], hit["end_line"]) == (1, 81)
+
+
+def test_a_word_that_happens_to_be_repeated_stays() -> None:
+    """An overlap is whole sentences: "tea" ends one chunk and begins the next, and is said twice."""
+    before = Neighbour(1, "After lunch we talked about tea", 1, 1, "10.15:512:50", None)
+    after = Neighbour(2, "tea from Assam is strong.", 1, 1, "10.15:512:50", None)
+    text = joined("a.md", [before, after]).text
+    assert text == "After lunch we talked about tea tea from Assam is strong."
+    before = before._replace(text="We talked. Tea is strong.")
+    after = after._replace(text="Tea is strong. Coffee is not.")
+    assert joined("a.md", [before, after]).text == "We talked. Tea is strong. Coffee is not."
