@@ -1,4 +1,4 @@
-"""Tables of the parts that one run needs and another does not; each is imported when it is used.
+"""Tables of the optional parts of the program. Each part is imported on first use.
 
 A row has a name that users write and a place, "module:name". The core names its extras only here.
 """

@@ -107,7 +107,7 @@ UNMET = [
     (Filters(where={"owner": "bob"}), "no document has 'bob' as its 'owner'"),
     (
         Filters(since="2026-03-01", until="2026-01"),
-        "nothing can be since 2026-03-01 and until 2026-01: the first is later",
+        "since (2026-03-01) is after until (2026-01)",
     ),
     (Filters(collection="memory", tags=["ops"]), None),
     (Filters(collection="decisions/old"), None),

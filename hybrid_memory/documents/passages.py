@@ -142,7 +142,7 @@ def passages(
         text_end = _without_space(text, part.start, part.tail) - 1
     items = _Items(text, part.body, inside)
     start = part.start
-    new = part.body  # where the text begins that no passage has yet
+    new = part.body  # start of the text that is in no passage yet
     while True:
         header = _header(text, inside, start, size)
         limit = start + size - len(header)

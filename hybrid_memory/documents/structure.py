@@ -164,7 +164,7 @@ class _Scan:
         self._fence = ""  # that opened the current code, or ""
         self._fence_line = 0
         self._is_deep = False  # whether its indentation would make it indented code
-        self._unclosed = 0  # before this line, no such fence is closed
+        self._unclosed = 0  # up to this line, no closing fence was found
         self._paragraph: int | None = None  # its first line
         self._table: int | None = None  # the first line, if the paragraph is a table
         self._is_html = False  # whether the paragraph has a line of an HTML block

@@ -325,7 +325,7 @@ def _sources(look: Look) -> Iterator[Diagnosis]:
         unchanged = f"none has changed {what}since it was read"
         yield Diagnosis(True, f"every file that the rules select is in the memory, and {unchanged}")
     if others := uncovered(look.store.storage.sources.all()):
-        text = f"no source covers {_first(others)}, in a workspace with ingested notes"
+        text = f"not ingested yet: {_first(others)}"
         yield Diagnosis(True, text, "`hybrid-memory ingest --path PATH` adds each")
 
 

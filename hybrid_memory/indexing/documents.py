@@ -144,9 +144,7 @@ def _stored_before(storage: Storage, prepared: Prepared) -> str:
 
 
 def _stored_on(storage: Storage, row: Mapping[str, Any]) -> str:
-    """The day on which this text without a file was stored unchanged: today, or the day it has
-    already.
-    """
+    """The day on which this text was first stored: today, unless the store has the same text already."""
     if storage.catalog.by_id(row["doc_id"]):
         before = storage.catalog.document(row["doc_id"])
         if before.path is None and before.content == row["content"] and before.date:

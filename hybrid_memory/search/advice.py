@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
-ORDER = (
-    "confidence judges a passage alone; the order also counts its neighbours, its document and days"
-)
+ORDER = "confidence rates each passage alone; the order also uses neighbouring passages, the document and dates"
 OTHER_WORDS = "the same question in other words, in `also`, may find more"
 UNCLEAR = {"some": "no strong match", "faint": "only faint matches, perhaps unrelated"}
 NOTHING_FOUND = "nothing found; try other words, or fewer"

@@ -10,10 +10,9 @@ all nearnesses are small, and keywords decide.
 BM25 is divided by its best value, and multiplied by the strength of that value: of chunks that share
 one common word with a long question, one is still the best. The best hit is strong if its BM25
 reaches the smaller of two numbers: what all words of the query together are worth, and twice the
-logarithm of the number of chunks. (By
-the definition of inverse document frequency, those of independent words add up to that logarithm
-where one chunk of all has these words by chance. Words are not independent, hence twice.) One that
-has less counts by the cube of its share.
+logarithm of the number of chunks. (Inverse document frequencies of independent words that add up to
+this logarithm mean one match by chance in the whole store. Words are not independent, hence twice.)
+A weaker best hit counts by the cube of its share.
 
 The product is multiplied by the coverage of the chunk, the share of the query that it has (coverage.py),
 so that a chunk which repeats one rare word does not pass for an answer. A third of the keyword part is

@@ -379,7 +379,7 @@ class Search:
 
 
 def _of_query(state: SearchState) -> OfQuery:
-    """The keys about the query that every result has."""
+    """The fields of a result that describe the query."""
     of_query: OfQuery = {}
     substitutes = state.question.searched.substitutes
     if substitutes:

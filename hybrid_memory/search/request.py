@@ -146,7 +146,7 @@ class Request(NamedTuple):
         float,
         Option(
             NUMBER,
-            "leave out results with a lower share of the best score (0 to 1)",
+            "drop results below this share of the best score (0 to 1)",
             most=1,
             setting="stop",
             metavar="S",

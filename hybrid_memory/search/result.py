@@ -173,9 +173,7 @@ AGENT_BUDGET = 6000  # characters, about 1,500 tokens; ten passages seldom have 
 
 
 def rounded_score(score: float, decimals: int) -> float:
-    """Round a score to so many decimals; one that would become 0, to its first digit. Only what
-    scores nothing has the score 0, and that is no result.
-    """
+    """Round a score to so many decimals. A positive score never becomes 0: it keeps its first digit."""
     return round(score, decimals) or float(f"{score:.1g}")
 
 

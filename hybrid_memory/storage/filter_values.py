@@ -41,8 +41,8 @@ def narrowed(filters: "Filters | None", asked: Mapping[str, Any]) -> "Filters":
 
 
 def resolved(storage: "Storage", filters: "Filters") -> "Filters":
-    """Return the filters with the id of a document in place of what the user wrote for it in `linked_to`,
-    and with the collection before a folder that has only there its name. Raises as `find` does.
+    """Resolve `linked_to` to a document id, and a folder that exists in one collection only to
+    COLLECTION/FOLDER. Raises as `find` does.
     """
     if filters.linked_to is not None:
         filters = filters._replace(linked_to=find(storage, filters.linked_to)[0])
@@ -70,7 +70,7 @@ def _with_known_collection(storage: "Storage", filters: "Filters") -> "Filters":
 
 
 def _with_collection(storage: "Storage", filters: "Filters") -> "Filters":
-    """Return the filters with the collection before a folder that has only there its name."""
+    """Resolve a folder that exists in one collection only to COLLECTION/FOLDER."""
     if not filters.inside:
         return filters
     place = Filters(inside=filters.inside, collection=filters.collection, within=filters.within)
@@ -88,7 +88,7 @@ def unmet(storage: "Storage", filters: "Filters") -> str | None:
     since, until = filters.since, filters.until
     today = date.today()
     if since and until and first_day(since, today) > last_day(until, today):
-        return f"nothing can be since {since} and until {until}: the first is later"
+        return f"since ({since}) is after until ({until})"
     return None if filters.within is not None else _unknown_name(storage, filters)
 
 

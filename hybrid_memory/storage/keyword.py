@@ -31,9 +31,8 @@ COMMON = 0.25  # share of all chunks; while the user types, words that more of t
 # Ranks that are exact. With 10, 99.9 % of the best 100 are right at 100,000 chunks; with 100, a
 # search takes a quarter longer
 PROVEN = 10
-# Terms of a long question. To reach the best ranks, a chunk with none of the rarest terms would need
-# many of the others many times, so these are expected to add only this share of the most they can. A
-# word that occurs once in a chunk of average length adds 0.45 of it
+# In a question of more than LONG terms, the common terms are assumed to add at most this share of their
+# maximum. A word that occurs once in a chunk of average length adds 0.45 of its own
 LONG = 12
 LIKELY = 0.6
 

@@ -16,7 +16,7 @@ LEAST_MISSPELT = 4
 LEAST_BESIDE = 5  # letters of a word that is corrected in a query with known words
 LONG = 8  # letters of a word that may have two errors; a shorter one may have one
 LEAST_INSIDE = 6  # letters of a dictionary word that is searched inside other words
-# LONG in a query with known words: there, an unknown word is more often just new
+# The same, if other words of the query are known: an unknown word is then more often new than misspelt
 LONG_BESIDE = 9
 MANY_WORDS = 1024
 ALTERNATIVES = 5  # terms that may replace a word

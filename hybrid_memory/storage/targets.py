@@ -96,7 +96,7 @@ def _document(storage: "Storage", name: str) -> str | None:
     namesakes = ", ".join(ids[:NAMED])
     if len(ids) > NAMED:
         namesakes += f" and {len(ids) - NAMED} more"
-    raise QueryError(f"{name!r} may be {namesakes}; give more of the id")
+    raise QueryError(f"{name!r} is ambiguous: {namesakes}. Use a longer id.")
 
 
 def _with_path(storage: "Storage", path: str) -> list[str]:

@@ -329,7 +329,7 @@ def remember(store: HybridStore, source: Source) -> None:
 
 
 def check_paths(paths: object) -> None:
-    """Raise TypeError for one path in place of several, as its letters would be taken for these."""
+    """Raise TypeError for a single string: it would be read letter by letter."""
     if isinstance(paths, str):
         raise TypeError(f"paths: {paths!r} is not a list of paths")
 

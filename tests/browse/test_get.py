@@ -148,7 +148,7 @@ def test_names_of_a_document(
     assert read(store, "C# notes.md:1")["text"] == "sharp"
     monkeypatch.chdir(folder.parent)
     with pytest.raises(
-        QueryError, match=r"'ann.md' may be memory/ann.md, memory/people/ann.md; give more"
+        QueryError, match=r"'ann.md' is ambiguous: memory/ann.md, memory/people/ann.md. Use"
     ):
         read(store, "ann.md")
 

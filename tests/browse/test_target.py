@@ -73,7 +73,7 @@ def test_a_document_goes_by_many_names(vault: HybridStore, target: str) -> None:
 def test_case_tells_apart_what_differs_by_case_only(vault: HybridStore) -> None:
     assert read(vault, "Same")["doc_id"] == "v/a/Same.md"
     with pytest.raises(
-        QueryError, match="'sAME' may be v/a/Same.md, v/b/same.md, v/c/SAME.md; give more of the id"
+        QueryError, match="'sAME' is ambiguous: v/a/Same.md, v/b/same.md, v/c/SAME.md. Use"
     ):
         read(vault, "sAME")
 

@@ -451,10 +451,10 @@ def test_workspace_files_that_no_source_covers_are_named(
 ) -> None:
     answer(run("ingest", "--path", str(workspace / "memory")))
     done = run("update")
-    assert f"no source covers {workspace}/AGENTS.md, {workspace}/MEMORY.md" in done.stderr
+    assert f"not ingested yet: {workspace}/AGENTS.md, {workspace}/MEMORY.md" in done.stderr
     assert run("update", "--quiet").stderr == ""
     [finding] = [
-        finding for finding in answer(run("doctor")) if "no source covers" in finding["text"]
+        finding for finding in answer(run("doctor")) if "not ingested yet" in finding["text"]
     ]
     assert finding["ok"]
     found = json.loads(run("why", str(workspace / "notes/deep/a.md")).stdout)

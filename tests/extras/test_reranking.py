@@ -820,7 +820,7 @@ def test_mcp_searches_with_the_configured_reranker(
     async def play(client: Any) -> None:
         found = (await client.call_tool("memory_search", {"query": QUERY})).content[0].text
         hint, first, *_ = found.split("\n")
-        assert hint.startswith("[confidence judges a passage alone;")
+        assert hint.startswith("[confidence rates each passage alone;")
         assert first.startswith("**memory/d.md")
         server.error = (424, "model is not a re-ranker model")
         found = (await client.call_tool("memory_search", {"query": "gpu password"})).content[0].text

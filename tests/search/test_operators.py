@@ -202,7 +202,7 @@ def test_a_filter_that_no_document_matches_finds_nothing_and_names_what_there_is
     assert "no document has '500' as its 'status'" in memory.warnings
     assert memory.search("after:2026-04 before:2026-04 notes") == []
     assert memory.warnings[-2:] == [
-        "nothing can be since 2026-04 and until 2026-03-31: the first is later",
+        "since (2026-04) is after until (2026-03-31)",
         "filtered by after:2026-04, before:2026-04",
     ]
 

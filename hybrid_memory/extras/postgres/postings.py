@@ -114,7 +114,7 @@ def payload(length: int) -> int:
 
 
 def blocks(term: int, entries: Sequence[int]) -> Iterator[PostingBlock]:
-    """Yield the blocks of a term. Entries must ascend, and have whole chunk ids as their places."""
+    """Yield the blocks of a term. Entries are sorted and hold full chunk ids."""
     for start in range(0, len(entries), SIZE):
         some = entries[start : start + SIZE]
         first = some[0] >> PLACE

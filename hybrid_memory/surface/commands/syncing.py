@@ -95,7 +95,7 @@ def run_ingest(args: Namespace) -> int:
         if not args.path and (others := uncovered(store.storage.sources.all())):
             advise(
                 args,
-                f"no source covers {', '.join(others)}, in a workspace with ingested notes; "
+                f"not ingested yet: {', '.join(others)}; "
                 "`hybrid-memory ingest --path PATH` adds each",
             )
         if is_first and report.files:
