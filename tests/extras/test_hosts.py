@@ -110,6 +110,7 @@ MOVED = {
 @pytest.fixture
 def home(tmp_path: Path, environ: dict[str, str]) -> Path:
     environ |= {"HOME": str(tmp_path / "home"), "HYBRID_MEMORY_PROVIDER": "none"}
+    environ.pop("XDG_STATE_HOME")  # below the home
     workspace = tmp_path / "home" / PROJECT
     workspace.mkdir(parents=True)
     (workspace / "AGENTS.md").write_text("# Agents\n\nRead the notes.\n")
