@@ -258,7 +258,6 @@ def request_of(
             fields[field] = settings[option.setting]
     if budget and given.get("limit") is None and "limit" not in settings.chosen:
         fields["limit"] = budget.pool
-    fields["per_doc"] = fields["per_doc"] or None
     return Request(**fields, filters=filters_of(of_filters, filters))
 
 

@@ -486,7 +486,7 @@ def limited(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     count = 0
     for hit in hits:
         numbers = shown[hit.doc_id]
-        if request.per_doc is not None and len(numbers) >= request.per_doc:
+        if request.per_doc and len(numbers) >= request.per_doc:
             continue
         if any(abs(hit.number - number) <= request.context for number in numbers):
             continue
