@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
-ORDER = "confidence rates each passage alone; the order also uses neighbouring passages, the document and dates"
+ORDER = (
+    "confidence rates each passage alone; "
+    "the order also uses neighbouring passages, the document and dates"
+)
 OTHER_WORDS = "the same question in other words, in `also`, may find more"
 UNCLEAR = {"some": "no strong match", "faint": "only faint matches, perhaps unrelated"}
 NOTHING_FOUND = "nothing found; try other words, or fewer"
