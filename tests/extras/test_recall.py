@@ -16,7 +16,9 @@ import pytest
 import hybrid_memory
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
-from hybrid_memory.extras.recall.command import HEADING, Deadline, Session, printed, recalled
+from hybrid_memory.extras.formats.inserted import HEADING
+from hybrid_memory.extras.hosts import hosts
+from hybrid_memory.extras.recall.command import Deadline, Session, printed, recalled
 from hybrid_memory.extras.recall.prompts import (
     INFORMATIVE_WORDS,
     has_foreign_names,
@@ -100,6 +102,14 @@ def test_prints_passages_under_one_line_that_says_what_they_are(recall: Recall) 
     assert rest[0].startswith("**notes/hosts/ferry.md#L")
     assert "203.0.113.58" in done.stdout
     assert len(done.stdout) <= 1200
+
+
+@pytest.mark.parametrize("host", [name for name, host in hosts().items() if host.inserted])
+def test_what_hosts_insert_is_not_searched_for(recall: Recall, host: str) -> None:
+    tag = hosts()[host].inserted[0].replace("*", "x")
+    inserted = f"<{tag}>The tide gauge was moved.</{tag}>\n\n"
+    assert recall(inserted + QUESTION).stdout == recall(QUESTION).stdout
+    assert recall(inserted).stdout == ""
 
 
 def test_names_the_date_of_a_passage(recall: Recall) -> None:

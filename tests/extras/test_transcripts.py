@@ -22,7 +22,9 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
+from hybrid_memory.extras.formats.inserted import HEADING, NEWS
 from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks, with_plain_space
+from hybrid_memory.extras.hosts import hosts
 from hybrid_memory.storage.growing import Resumption
 from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
@@ -236,6 +238,32 @@ def test_what_was_said_comes_out_and_nothing_else(
 )
 def test_wrappers_and_secrets_of_a_message_go(wrapped: str, said: str) -> None:
     assert [message.text for message in read(lines(pi("user", wrapped)))[0]] == [said]
+
+
+PASSAGES = f"""{HEADING}
+**memory/2026-01-05.md#L1-L5** (Port), confidence 0.88 (strong)
+> # Port
+>
+> The port is 2300.
+
+"""
+INSERTED = [
+    *(
+        f"<{tag.replace('*', 'x')}>The port is 2300.</{tag.replace('*', 'x')}>\n\n"
+        for host in hosts().values()
+        for tag in host.inserted
+    ),
+    PASSAGES,
+    PASSAGES.replace(">", "&gt;"),
+    f"{NEWS} since 2026-01-05: Port.\n\n",
+    f"<hook_context>{NEWS} since 2026-01-05: Port.</hook_context>\n\n{PASSAGES}",
+]
+
+
+@pytest.mark.parametrize("inserted", INSERTED)
+def test_what_programs_insert_is_not_stored(inserted: str) -> None:
+    messages, _ = read(lines(pi("user", f"{inserted}Where is\n> it said?")))
+    assert [message.text for message in messages] == ["Where is\n> it said?"]
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,6 @@ ORDERS = frozenset(
 )
 LEAST_NUMBER = 3  # digits of a number that carries information
 FAULTS = ("error", "exception")  # endings of names of errors: TypeError
-# Beginnings of prompts that a program sends: results of background agents, and wake-ups of a loop
-OF_PROGRAMS = ("<task-notification", "<<autonomous-loop", "# Autonomous loop", "<system-reminder")
 SLASH_COMMAND = re.compile(r"/[\w:.-]+(?:\s|\Z)")
 
 # Technical words of ordinary work on code, in any form: "tests" and "testing" are "test".
@@ -104,15 +102,9 @@ thing way
 
 
 def is_question_for_memory(prompt: str) -> bool:
-    """Whether to search for a prompt: it has some length, is not a command such as /compact, and a
-    user wrote it.
-    """
+    """Whether to search for a prompt: it has some length, and is not a command such as /compact."""
     prompt = prompt.strip()
-    return (
-        len(prompt) >= SHORTEST
-        and not SLASH_COMMAND.match(prompt)
-        and not prompt.startswith(OF_PROGRAMS)
-    )
+    return len(prompt) >= SHORTEST and not SLASH_COMMAND.match(prompt)
 
 
 class Reading(NamedTuple):
