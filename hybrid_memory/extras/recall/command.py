@@ -16,8 +16,8 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import StringIO
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,14 @@ from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, add_options, examples, given
-from ...surface.opening import SETTINGS, open_store
+from ...surface.opening import SETTINGS, is_of_another_workspace, open_store
 from ...surface.streams import output, tell
+from ...surface.workspaces import workspace_of
 from ..formats.inserted import HEADING, NEWS, words_of_user
 from ..hosts import PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
 from .prompts import is_question_for_memory, read, relevance_of
-from .runs import ANSWERED, FAILED, LATE, SILENT, note_run
+from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, note_run
 from .state import Session, last_start, note_refusal
 
 if TYPE_CHECKING:
@@ -104,6 +105,10 @@ def recall_options(parser: Parser) -> None:
     examples(parser, 'recall "which port does SSH on atlas use?"', "recall < prompt.txt")
 
 
+class NoMemoryError(Exception):
+    """The folder belongs to none of the recorded workspaces."""
+
+
 class Deadline:
     """Ends the process after a limit of CPU time or of real time, both in seconds, unless `met` was
     called before. Calls `at_end` before.
@@ -149,6 +154,11 @@ def run_recall(args: Namespace) -> int:
         else:
             answer = handle_event(args, hook, kind)
         outcome = ANSWERED if answer else SILENT
+    except NoMemoryError as error:
+        outcome = NO_MEMORY
+        _explain(args, str(error))
+        if kind == START_OF_SESSION:
+            answer = f"hybrid-memory: {error}"
     except Exception as error:  # a hook that fails would block the user
         _explain(args, f"{type(error).__name__}: {error}")
     if answer:
@@ -231,7 +241,7 @@ def _hook(args: Namespace) -> dict[str, Any]:
 
 def _passages(args: Namespace, prompt: str, session: Session) -> list[Result]:
     filters = filters_of(given(args, FILTERS))
-    with open_store(args) as store:
+    with _own_store(args) as store:
         return recalled(
             store,
             prompt,
@@ -323,7 +333,7 @@ def news(args: Namespace) -> str:
     """Update the memory, and return a line about notes that are new since a session last began."""
     from ...sync.refresh import refresh
 
-    with open_store(args) as store:
+    with _own_store(args) as store:
         refresh(store)
         before = last_start(store.path)
         newest = store.storage.catalog.facets()["newest"]
@@ -352,13 +362,13 @@ def ingest_transcript(args: Namespace, named: Any) -> None:
         found = transcript(named)
     except RefusedError as error:
         _explain(args, f"refused: {error}")
-        with open_store(args) as store:
+        with _own_store(args) as store:
             note_refusal(store.path, str(named), str(error))
         return
     if found is None:
         return
     args.workspace = found.workspace or args.workspace
-    with open_store(args) as store:
+    with _own_store(args) as store:
         if not is_server(store.path):
             args.db = store.path  # the other process cannot derive it from the workspace
         is_covered = _cover(store, found)
@@ -379,7 +389,7 @@ def _cover(store: HybridStore, found: "SessionTranscript") -> bool:
     from ...storage.source import Source
     from ...sync.ingest import remember
 
-    workspace = found.workspace
+    workspace = found.workspace and (workspace_of(found.workspace) or found.workspace)
     for source in store.storage.sources.all():
         if not is_in(found.path, source.path):
             continue
@@ -423,6 +433,15 @@ def _start(args: Namespace, command: Sequence[str]) -> None:
         stderr=DEVNULL,
         start_new_session=True,
     )
+
+
+@contextmanager
+def _own_store(args: Namespace) -> Iterator[HybridStore]:
+    """Open the memory of the workspace, never that of another one. Raises NoMemoryError."""
+    if is_of_another_workspace(args):
+        raise NoMemoryError("this folder has no memory; `hybrid-memory init` creates one")
+    with open_store(args) as store:
+        yield store
 
 
 def _explain(args: Namespace, line: str) -> None:

@@ -16,11 +16,13 @@ ANSWERED = "answered"
 SILENT = "silent"  # there was nothing to print
 FAILED = "failed"
 LATE = "late"  # the time limit ended it
+NO_MEMORY = "no-memory"  # no workspace that `init` recorded has the folder
 OUTCOMES = {
     ANSWERED: "answered",
     SILENT: "had nothing to print",
     FAILED: "failed",
     LATE: "ran out of time",
+    NO_MEMORY: "in a folder without a memory",
 }
 MOST_BYTES = 200_000  # of a log; then its older half is dropped
 DAYS = 7
