@@ -160,6 +160,10 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
     for event in ("PreCompact", "Stop", "SessionEnd"):
         done = command(home, "recall", "--timeout", "0", stdin=hook(named, event))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    ended = time.monotonic() + 60
+    while any((home / "state/hybrid-memory/recall").glob("begun-*")):
+        assert time.monotonic() < ended
+        time.sleep(0.1)
     [finding] = [
         finding
         for finding in json.loads(command(home, "doctor").stdout)
@@ -177,7 +181,10 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
 def test_without_a_memory_nothing_is_kept(home: Path) -> None:
     done = command(home, "recall", "--timeout", "0", stdin=hook("/etc/passwd"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert list(home.iterdir()) == []
+    ended = time.monotonic() + 60
+    while files := [path for path in home.rglob("*") if path.is_file()]:
+        assert time.monotonic() < ended, files
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -3,11 +3,13 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.formats.inserted import HEADING
 from hybrid_memory.extras.hosts import hosts
-from hybrid_memory.extras.recall.command import Deadline, Session, printed, recalled
+from hybrid_memory.extras.recall.command import Deadline
+from hybrid_memory.extras.recall.passages import printed, recalled
 from hybrid_memory.extras.recall.prompts import (
     INFORMATIVE_WORDS,
     has_foreign_names,
@@ -28,6 +31,7 @@ from hybrid_memory.extras.recall.prompts import (
     unknown_code,
     work_among,
 )
+from hybrid_memory.extras.recall.state import Session, begun, note_begun
 from hybrid_memory.search.request import Request
 from hybrid_memory.surface.output import budget
 from hybrid_memory.sync.ingest import Ingest
@@ -55,17 +59,22 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def recall(notes: Path, tmp_path: Path) -> Recall:
-    """Run the command on a copy of the notes, with all the time it needs unless the test says less."""
+def environ(notes: Path, tmp_path: Path) -> dict[str, str]:
+    """Variables with which the command uses a copy of the notes."""
     database = tmp_path / "notes.db"
     shutil.copy(notes, database)
-    environ = {name: value for name, value in os.environ.items() if name[:6] != "HYBRID"}
-    environ |= {
+    others = {name: value for name, value in os.environ.items() if name[:6] != "HYBRID"}
+    return others | {
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "HYBRID_MEMORY_DB_PATH": str(database),
         "HYBRID_MEMORY_PROVIDER": "builtin",
     }
+
+
+@pytest.fixture
+def recall(environ: dict[str, str], tmp_path: Path) -> Recall:
+    """Run the command with all the time it needs unless the test says less."""
 
     def run(*args: str, stdin: str | dict[str, Any] = "") -> subprocess.CompletedProcess[str]:
         words = list(args) if "--timeout" in args else [*args, "--timeout", "0"]
@@ -352,6 +361,54 @@ def test_a_transcript_is_taken_in(recall: Recall, tmp_path: Path, event: str) ->
         done = recall(stdin=hook(event, transcript_path=str(transcript)))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert _is_found(tmp_path / "notes.db", word)
+
+
+SAID = {
+    "type": "user",
+    "timestamp": "2026-03-01T10:00:00Z",
+    "message": {"role": "user", "content": "The blue okapi door is locked at nine."},
+}
+
+
+def transcript_in(home: Path) -> Path:
+    transcript = home / ".claude/projects/-x/of-today.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(json.dumps(SAID) + "\n")
+    return transcript
+
+
+def test_a_transcript_is_taken_in_although_the_agent_ends_its_hooks(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """`claude -p` exits when it has answered, and ends the processes of its hooks."""
+    transcript = transcript_in(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-m", "hybrid_memory", "recall", "--host", "claude"],
+        stdin=subprocess.PIPE,
+        env=environ,
+        start_new_session=True,
+    ) as process:
+        process.communicate(json.dumps(hook("Stop", transcript_path=str(transcript))).encode())
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert _is_found(tmp_path / "notes.db", "okapi")
+
+
+def test_a_session_whose_ingest_was_killed_is_taken_in_at_the_next_start(
+    recall: Recall, environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = transcript_in(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    note_begun(str(tmp_path), str(transcript))
+    doctor = [sys.executable, "-m", "hybrid_memory", "doctor"]
+    done = subprocess.run(doctor, env=environ, capture_output=True, text=True, check=False)
+    assert "the ingest of 1 session was interrupted" in done.stdout
+    recall("--host", "claude", stdin=hook("SessionStart", source="startup"))
+    assert _is_found(tmp_path / "notes.db", "okapi")
+    ended = time.monotonic() + 60
+    while begun():
+        assert time.monotonic() < ended
+        time.sleep(0.1)
 
 
 def _is_found(database: Path, word: str) -> bool:
