@@ -57,6 +57,7 @@ ORDERING: list[Stage] = [
     stages.of_all_phrasings,
     stages.with_asked_dates,
     stages.less_of_assistants,
+    stages.note_first,
     stages.scoring_enough,
     stages.aged,
     stages.same_text_once,
@@ -75,12 +76,12 @@ STAGES = [*SCORING, *ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
 #   without a reranker: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants,
-#     scoring_enough, aged, same_text_once, spread, with_revisions, phrases_first, later_first,
+#     note_first, scoring_enough, aged, same_text_once, spread, with_revisions, phrases_first, later_first,
 #     about_something, with_confidence, confident_enough, limited, near_the_best
-#   with one: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants, aged,
-#     same_text_once, with_revisions, about_something, with_confidence, confident_enough; the reranker,
-#     which gives the first `rerank_limit` another order; scoring_enough, spread, phrases_first,
-#     later_first, limited, near_the_best
+#   with one: merged, with_evidence, of_all_phrasings, with_asked_dates, less_of_assistants,
+#     note_first, aged, same_text_once, with_revisions, about_something, with_confidence,
+#     confident_enough; the reranker, which gives the first `rerank_limit` another order;
+#     scoring_enough, spread, phrases_first, later_first, limited, near_the_best
 FINAL: frozenset[Stage] = frozenset(
     {
         stages.scoring_enough,

@@ -32,6 +32,7 @@ from ...text.links import NO_LINKS
 from ...text.roles import ASSISTANT, ROLES, USER, together
 from .inserted import BRIEFING, words_of_codex_user, words_of_user
 from .redaction import redact
+from .turns import LONGEST_ANSWER, found_nothing, is_from_memory, only_asks, uses_another_tool
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 BLOCK_SIZE = 1_000_000  # bytes
@@ -164,6 +165,35 @@ class Transcript:
         return message is not None and "gemini_id" in message
 
     def __iter__(self) -> Iterator[Message]:
+        turn: list[Message] = []  # a question, and its answer so far, that may add nothing
+        has_recalled = False
+        for line, message in self._messages():
+            if message and message.role == USER:
+                yield from self._news(turn, has_recalled)
+                turn = []
+                has_recalled = False
+            if message and (turn or (message.role == USER and only_asks(message.text))):
+                turn.append(message)
+            elif message:
+                yield message
+            if turn:
+                words = line.decode(errors="replace")
+                has_recalled = has_recalled or is_from_memory(words)
+                is_long = sum(len(part.text) for part in turn) > LONGEST_ANSWER
+                if is_long or uses_another_tool(words):
+                    yield from turn
+                    turn = []
+        yield from self._news(turn, has_recalled)
+
+    def _news(self, turn: list[Message], has_recalled: bool) -> list[Message]:
+        """A turn that only asks; nothing of it if the memory answered it, or nothing was found."""
+        answer = "\n".join(message.text for message in turn[1:])
+        if answer and (has_recalled or found_nothing(answer)):
+            return []
+        return turn
+
+    def _messages(self) -> Iterator[tuple[bytes, Message | None]]:
+        """Yield each line with a record, and the message on it."""
         seen: set[str] = set()  # ids of messages of Gemini CLI
         for number, line in enumerate(self._lines(), self._first_line):
             if not line.strip():
@@ -172,31 +202,36 @@ class Transcript:
             if not record:
                 continue
             self._take_notes(record)
-            message = _message(record)
-            if message is None:
-                continue
-            if self._is_subagent or record.get("isSidechain"):
-                self.of_subagent += 1
-                continue
-            if any(map(record.get, NOT_SPOKEN)):
-                continue
-            role = message.get("role")
-            if role not in ROLES:
-                continue
-            if role == "user" and not self.spoken and any(map(BRIEFING.match, _texts(message)[:1])):
-                self._is_subagent = True
-                self.of_subagent += 1
-                continue
-            text = _text(message)
-            if text and message.get("gemini_id") not in seen:
-                if "gemini_id" in message:
-                    seen.add(message["gemini_id"])
-                self._day = _date(record, message) or self._day
-                self.date = self.date or self._day or ""
-                self.spoken += 1
-                if self._is_subagent is None:  # a later record does not change it
-                    self._is_subagent = False
-                yield Message(number, str(role), text, self.title, self._day)
+            yield line, self._spoken(number, record, seen)
+
+    def _spoken(self, number: int, record: Record, seen: set[str]) -> Message | None:
+        """The message of a record, unless it was sent by a program or seen before."""
+        message = _message(record)
+        if message is None:
+            return None
+        if self._is_subagent or record.get("isSidechain"):
+            self.of_subagent += 1
+            return None
+        if any(map(record.get, NOT_SPOKEN)):
+            return None
+        role = message.get("role")
+        if role not in ROLES:
+            return None
+        if role == "user" and not self.spoken and any(map(BRIEFING.match, _texts(message)[:1])):
+            self._is_subagent = True
+            self.of_subagent += 1
+            return None
+        text = _text(message)
+        if not text or message.get("gemini_id") in seen:
+            return None
+        if "gemini_id" in message:
+            seen.add(message["gemini_id"])
+        self._day = _date(record, message) or self._day
+        self.date = self.date or self._day or ""
+        self.spoken += 1
+        if self._is_subagent is None:  # a later record does not change it
+            self._is_subagent = False
+        return Message(number, str(role), text, self.title, self._day)
 
     def has_known_form(self) -> bool:
         """Read up to the first record with a known form; return whether there is one."""

@@ -32,8 +32,8 @@ from ...surface.streams import output, tell
 from ..formats.inserted import HEADING
 from ..hosts import END, PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
-from . import CHARACTERS, FLOOR, NoMemoryError
-from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, note_run
+from .prompts import CHARACTERS, FLOOR
+from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, NoMemoryError, note_run
 from .state import Begun, Session, begun, note_begun
 
 SECONDS = 0.3  # of CPU time

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from ...store import HybridStore
 from ...surface.opening import is_of_another_workspace, open_store
-from . import NoMemoryError
+from .runs import NoMemoryError
 
 
 @contextmanager

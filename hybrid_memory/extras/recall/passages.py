@@ -9,8 +9,7 @@ from ...storage.filters import Filters
 from ...store import HybridStore
 from ...surface.output import markdown
 from ..formats.inserted import HEADING, words_of_user
-from . import CHARACTERS, FLOOR
-from .prompts import is_question_for_memory, read, relevance_of
+from .prompts import CHARACTERS, FLOOR, is_question_for_memory, read, relevance_of
 from .state import Session
 
 LEAST_CONFIDENCE = 0.04  # of a passage that is printed with others

@@ -20,6 +20,8 @@ from ...text.query import Query
 if TYPE_CHECKING:
     from ...store import HybridStore
 
+CHARACTERS = 1200  # of the passages for a prompt
+FLOOR = 0.5  # minimum relevance of the passages to the prompt
 SHORTEST = 10  # characters of a prompt worth searching for
 MOST_WORDS = 24  # of a prompt that is searched for verbatim
 END = 300  # characters read at the beginning and at the end of a longer prompt

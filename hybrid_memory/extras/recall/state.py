@@ -39,6 +39,8 @@ class Session:
     def __init__(self, session_id: str, transcript: str | None = None) -> None:
         self._path = _file("session", session_id) if session_id else ""
         self._transcript = os.path.realpath(transcript) if transcript else ""
+        # How agents name the transcript of a session
+        self._names = (f"/{session_id}.jsonl", f"-{session_id}.jsonl") if session_id else ()
         self._shown: list[tuple[str, int, int]] = []
         if self._path:
             self._shown = list(_lines(self._path))
@@ -48,7 +50,8 @@ class Session:
         """Whether the context of the session has this passage: any of its lines was shown, or it
         comes from the transcript and was not compacted.
         """
-        if self._transcript and result.get("path") == self._transcript:
+        path = result.get("path") or ""
+        if path and (path == self._transcript or path.endswith(self._names)):
             return bool(result["end_line"] > self._compacted)
         return any(
             doc_id == result["doc_id"]
