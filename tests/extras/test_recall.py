@@ -334,18 +334,50 @@ def test_the_question_may_stand_after_what_was_pasted(notes: Path) -> None:
     assert "ferry" in reading.query
 
 
-def test_a_start_tells_in_one_line_what_is_new(recall: Recall, tmp_path: Path) -> None:
+def test_a_start_names_the_notes_that_are_new(recall: Recall, tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
+    transcript = transcript_in(tmp_path)
     with HybridStore(tmp_path / "notes.db", {"provider": "builtin"}) as store:
         Ingest(store, incremental=True).run([str(memory)])
+        Ingest(store, patterns=["*.jsonl"]).run([str(transcript.parent)])
     start = hook("SessionStart", source="startup")
     assert recall(stdin=start).stdout == ""
     assert recall(stdin=start).stdout == ""
-    time.sleep(1.1)  # `indexed_at` has seconds
+    with transcript.open("a") as file:  # a session is no note
+        file.write(json.dumps(SAID) + "\n")
+    (tmp_path / ".claude/projects/-x/another.jsonl").write_text(json.dumps(SAID) + "\n")
+    assert recall(stdin=start).stdout == ""
     (memory / "2026-03-01.md").write_text("# Sunday\n\nThe boat was painted blue.\n")
+    (memory / "untitled.md").write_text("The boat was painted green.\n")
     [line] = recall(stdin=start).stdout.splitlines()
-    assert "memory/2026-03-01.md" in line
+    assert line.startswith("New in the user's notes since 20")
+    assert "Sunday" in line
+    assert "untitled.md" in line
+    assert "jsonl" not in line
+    assert recall(stdin=start).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.unlink(), "no database at"),
+        (lambda path: path.write_text("no database " * 1000), "is not a database"),
+        (lambda path: path.write_bytes(path.read_bytes()[:5000]), "malformed"),
+        (lambda path: (path.unlink(), HybridStore(path).close()), "the memory is empty"),
+    ],
+    ids=["missing", "another file", "cut", "empty"],
+)
+def test_a_start_names_a_memory_that_cannot_answer(
+    recall: Recall, tmp_path: Path, damage: Callable[[Path], Any], told: str
+) -> None:
+    damage(tmp_path / "notes.db")
+    for source in ("startup", "compact"):
+        done = recall("--host", "claude", stdin=hook("SessionStart", source=source))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (told in done.stdout) == (source == "startup"), done.stdout
+        assert len(done.stdout.splitlines()) == (source == "startup")
+    assert recall(stdin=hook(prompt=QUESTION)).stdout == ""
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])

@@ -1,17 +1,23 @@
 """What a hook does at the start of a session, at its end, after an answer and before a compaction."""
 
+import os
 import time
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
+from ...documents.formats import format_of
 from ...paths import is_in
+from ...storage.rows import SourceFile
 from ...storage.source import Source
 from ...store import HybridStore
+from ...surface.output import title_of
+from ...surface.streams import harmless
 from ...surface.workspaces import workspace_of
 from ...sync.ingest import Ingest, remember
 from ...sync.refresh import refresh
 from ..formats.inserted import NEWS
+from ..formats.transcripts import FORMAT
 from .memory import own_store
 from .state import Session, last_start, note_refusal
 from .transcripts import RefusedError, SessionTranscript, transcript
@@ -28,21 +34,37 @@ def start(args: Namespace, hook: Mapping[str, Any]) -> str:
 
 
 def news(args: Namespace) -> str:
-    """Update the memory, and return a line about notes that are new since a session last began."""
+    """Update the memory, and return a line about notes that changed since a session last began, or
+    about a memory that cannot answer.
+    """
     with own_store(args) as store:
         refresh(store)
+        if not store.storage.chunks.count():
+            return "hybrid-memory: the memory is empty; `hybrid-memory init` ingests notes"
         before = last_start(store.path)
-        newest = store.storage.catalog.facets()["newest"]
-    if before is None:
+        if before is None:
+            return ""
+        files = store.storage.catalog.source_files()
+        changed = [file for file in files if file.mtime > before and not _is_of_session(file.path)]
+        titles = [_title(store, file.doc_id) for file in sorted(changed, key=_newest_first)[:NAMED]]
+    if not titles:
         return ""
-    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(before))
-    names = [document["doc_id"] for document in newest if document["indexed_at"] > since]
-    if not names:
-        return ""
-    more = ""
-    if len(names) > NAMED:
-        more = " and more"
-    return f"{NEWS} since {since[:10]}: {', '.join(names[:NAMED])}{more}."
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(before))
+    more = " and more" if len(changed) > NAMED else ""
+    return f"{NEWS} since {since}: {', '.join(titles)}{more}."
+
+
+def _is_of_session(path: str) -> bool:
+    return format_of(path) is FORMAT
+
+
+def _newest_first(file: SourceFile) -> float:
+    return -file.mtime
+
+
+def _title(store: HybridStore, doc_id: str) -> str:
+    metadata = store.storage.catalog.outline(doc_id)["metadata"]
+    return harmless(title_of(store, doc_id, metadata) or os.path.basename(doc_id))
 
 
 def ingest_transcript(args: Namespace, named: Any) -> str:
