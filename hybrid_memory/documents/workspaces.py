@@ -7,6 +7,8 @@ Claude Code replaces every character but ASCII letters and digits with "-".
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import BinaryIO
 from unicodedata import normalize
@@ -52,6 +54,40 @@ def _folder(line: bytes) -> str | None:
     return None
 
 
+def folders_around(folder: str) -> Iterator[str]:
+    """Yield the real path of a folder, and those of the folders around it, innermost first. The
+    repository follows its git worktree.
+    """
+    try:
+        place = os.path.realpath(folder)
+    except ValueError:  # a NUL, which no path has
+        return
+    passed: set[str] = set()
+    while place not in passed:
+        yield place
+        passed.add(place)
+        place = _repository(place) or os.path.dirname(place)
+
+
+def _repository(worktree: str) -> str | None:
+    """The folder of the repository that has this git worktree; None for any other folder."""
+    link = os.path.join(worktree, ".git")
+    if not os.path.isfile(link):
+        return None
+    with suppress(OSError, ValueError):
+        records = os.path.join(worktree, _line(link).removeprefix("gitdir: "))
+        knows_it = os.path.realpath(_line(os.path.join(records, "gitdir"))) == link
+        common = os.path.realpath(os.path.join(records, _line(os.path.join(records, "commondir"))))
+        if knows_it and os.path.basename(common) == ".git":
+            return os.path.dirname(common)
+    return None
+
+
+def _line(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read(LONGEST_PATH).strip()
+
+
 class Workspace:
     """A folder. Paths are compared as the file system does: links, case and Unicode forms differ
     only if they differ for it.
@@ -63,17 +99,8 @@ class Workspace:
         self.has = cache(self._has)
 
     def _has(self, folder: str) -> bool:
-        """Whether a folder is the workspace or below it. Neither needs to exist."""
-        try:
-            place = os.path.realpath(folder)
-        except ValueError:  # a NUL, which no path has
-            return False
-        while not self._is_at(place):
-            above = os.path.dirname(place)
-            if above == place:
-                return False
-            place = above
-        return True
+        """Whether a folder belongs to the workspace. Neither needs to exist."""
+        return any(map(self._is_at, folders_around(folder)))
 
     def _is_at(self, place: str) -> bool:
         status = _status(place)

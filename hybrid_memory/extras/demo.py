@@ -16,7 +16,7 @@ from ..surface.arguments import Parser, add_json, examples
 from ..surface.quotes import markdown
 from ..surface.streams import print_answer
 from ..sync.ingest import Ingest
-from .recall.command import recalled
+from .recall.passages import recalled
 from .recall.state import Session
 
 NOTES = {

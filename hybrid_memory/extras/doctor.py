@@ -34,7 +34,7 @@ from ..text.dates import looks_dated
 from .connected import is_connected
 from .hosts import hosts
 from .recall.runs import summary
-from .recall.state import refusals
+from .recall.state import begun, refusals
 from .why.explain import (
     NEW,
     REASONS,
@@ -463,6 +463,10 @@ def _hooks(look: Look) -> Iterator[Diagnosis]:
             yield Diagnosis(True, f"{host.title}: {runs['text']}")
         elif host.files and is_connected(host):
             yield Diagnosis(True, f"{host.title}: connected, but {runs['text']}", host.trust)
+    interrupted = begun()
+    if interrupted:
+        text = f"the ingest of {plural(len(interrupted), 'session')} was interrupted, or still runs"
+        yield Diagnosis(True, text, "the start of the next session repeats it")
 
 
 def _refused(look: Look) -> Iterator[Diagnosis]:

@@ -53,6 +53,7 @@ class Host(NamedTuple):
     project_names: str = ""
     events: Mapping[str, str] = {}
     replies: Mapping[str, Mapping[str, Any]] = {}
+    inserted: Sequence[str] = ()
     trust: str = ""
     files: Sequence[File] = ()  # empty: `connect` cannot write its settings
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from ..addresses import absolute, display_name
 from ..config import Settings
 from ..errors import MissingStoreError
+from ..paths import is_in
 from ..storage.source import Source, real_path
-from ..surface import opening
+from ..surface import opening, workspaces
 from ..surface.arguments import Parser, examples
-from ..surface.opening import any_near, open_store, own_memories
+from ..surface.opening import open_store
 from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
 from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest, remember
@@ -83,7 +84,8 @@ class InitPlan(NamedTuple):
 
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
-    settings = _with_separate_memory(args, opening.settings(args))
+    usual = opening.settings(args)
+    settings = _with_separate_memory(args, usual)
     plan = _plan(args)
     is_for_people = sys.stdout.isatty() and not args.json
     if is_for_people:
@@ -96,6 +98,9 @@ def run_init(args: Namespace) -> int:
     is_waiting = bool(plan.awaited) and is_agreed
     if is_waiting and (plan.notes or not plan.left_out):
         _await(args, plan.awaited)
+    is_chosen = opening.origin(usual, "db_path") not in (opening.DEFAULT, opening.WORKSPACE)
+    if not is_chosen and _sources(args):
+        workspaces.record(real_path(args.dir), absolute(settings["db_path"]))
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     if is_waiting and not plan.notes:
@@ -155,7 +160,7 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
         return settings
     top = real_path(args.dir)
     sources = _sources(args)
-    if not sources or any_near(sources, top):
+    if not sources or workspaces.memory_of(top) or any_near(sources, top):
         return settings
     usual = absolute(settings["db_path"])
     for path in own_memories(usual, top):
@@ -170,6 +175,21 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
         f"{display_name(args.db)}; use --db {display_name(usual)} to ingest it there",
     )
     return settings
+
+
+def own_memories(usual: str, top: str) -> Iterator[str]:
+    """Yield the possible paths of a workspace's memory, beside the `usual` one and named after the
+    workspace's folder.
+    """
+    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
+    yield f"{stem}.db"
+    for number in count(2):
+        yield f"{stem}-{number}.db"
+
+
+def any_near(sources: Iterable[Source], top: str) -> bool:
+    """Whether any source is in a folder, or around it."""
+    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
 def _sources(args: Namespace) -> list[Source]:

@@ -57,6 +57,7 @@ ORDERING: list[Stage] = [
     stages.of_all_phrasings,
     stages.with_asked_dates,
     stages.demote_assistants,
+    stages.note_first,
     stages.scoring_enough,
     stages.aged,
     stages.same_text_once,
@@ -75,12 +76,12 @@ STAGES = [*SCORING, *ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
 #   without a reranker: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
-#     scoring_enough, aged, same_text_once, diversify, with_revisions, phrases_first, later_first,
-#     drop_unrelated, with_confidence, confident_enough, limited, near_the_best
-#   with one: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants, aged,
-#     same_text_once, with_revisions, drop_unrelated, with_confidence, confident_enough; the reranker,
-#     which gives the first `rerank_limit` another order; scoring_enough, diversify, phrases_first,
-#     later_first, limited, near_the_best
+#     note_first, scoring_enough, aged, same_text_once, diversify, with_revisions, phrases_first,
+#     later_first, drop_unrelated, with_confidence, confident_enough, limited, near_the_best
+#   with one: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
+#     note_first, aged, same_text_once, with_revisions, drop_unrelated, with_confidence,
+#     confident_enough; the reranker, which gives the first `rerank_limit` another order;
+#     scoring_enough, diversify, phrases_first, later_first, limited, near_the_best
 FINAL: frozenset[Stage] = frozenset(
     {
         stages.scoring_enough,

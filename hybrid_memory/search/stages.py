@@ -32,6 +32,8 @@ NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
 DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
 ASSISTANT_SHARE = 0.7  # of the score of a chunk in which only an assistant speaks
+TRANSCRIPT = ".jsonl"  # end of the ids of sessions
+NOTE_SHARE = 0.45  # of the share of the question that the best session has
 LONGEST_QUESTION = 160  # characters
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")  # also full width, Arabic, Greek
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
@@ -226,6 +228,36 @@ def demote_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         if hit.candidate.role == ASSISTANT:
             hit.multiply("assistant", ASSISTANT_SHARE)
     return best_first(lowered)
+
+
+def note_first(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    """If a session with an agent is the best hit, move a note before it that has nearly as much of
+    the question.
+
+    Who asks again repeats the words of earlier questions. So each session in which the answer was
+    read from a note matches better than the note, and an old answer better than a note that was
+    corrected since.
+    """
+    ranked = list(hits)
+    if state.request.fts_syntax or not ranked or not _is_of_session(ranked[0]):
+        return ranked
+    best = ranked[0]
+    notes = [hit for hit in ranked if not _is_of_session(hit)][:FIRST]
+    cover([best, *notes], state)
+    for note in notes:
+        if _coverage(note) >= NOTE_SHARE * _coverage(best):
+            note.add("order", best.score - note.score)
+            return [note, *(hit for hit in ranked if hit is not note)]
+    return ranked
+
+
+def _is_of_session(hit: Hit) -> bool:
+    """Whether a hit is of a transcript, not of a conversation that somebody saved among the notes."""
+    return hit.candidate.role is not None and hit.doc_id.endswith(TRANSCRIPT)
+
+
+def _coverage(hit: Hit) -> float:
+    return hit.covered.share if hit.covered else 0.0
 
 
 def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:

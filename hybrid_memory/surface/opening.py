@@ -4,23 +4,19 @@
 databases.
 """
 
-import itertools
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import config, paths
 from ..addresses import absolute, is_server
 from ..errors import StoreError
-from ..paths import is_in
 from ..store import HybridStore
+from . import workspaces
 from .streams import tell
-
-if TYPE_CHECKING:
-    from ..storage.source import Source
 
 # Origins of a value that nobody chose
 DEFAULT = "default"
@@ -45,43 +41,19 @@ def settings(args: Namespace) -> config.Settings:
     """
     chosen = config.load(args.config, options(args))
     if origin(chosen, "db_path") == DEFAULT and paths.has_working_directory():
-        own = _own_memory(args, absolute(chosen["db_path"]))
-        if own:
+        own = workspaces.memory_of(args.workspace)
+        if own and own != absolute(chosen["db_path"]):
             chosen["db_path"] = own
             chosen.origins = {**chosen.origins, "db_path": (WORKSPACE, "db_path")}
     return chosen
 
 
-def _own_memory(args: Namespace, usual: str) -> str | None:
-    top = os.path.realpath(os.path.expanduser(args.workspace))
-    while top != os.path.dirname(top):
-        for path in own_memories(usual, top):
-            if not os.path.exists(path):
-                break
-            with open_store(Namespace(**vars(args) | {"db": path})) as store:
-                sources = store.storage.sources.all()
-            if any_near(sources, top):
-                return path
-        top = os.path.dirname(top)
-    return None
-
-
-def own_memories(usual: str, top: str) -> Iterator[str]:
-    """Yield the possible paths of a workspace's memory: its memory is the first one that no other
-    workspace has.
-
-    `init` gives every workspace but the first one such a memory, beside the `usual` one and named
-    after the workspace's folder.
+def is_of_another_workspace(args: Namespace) -> bool:
+    """Whether a command would use the default memory although `init` recorded workspaces and
+    `args.workspace` belongs to none of them.
     """
-    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
-    yield f"{stem}.db"
-    for number in itertools.count(2):
-        yield f"{stem}-{number}.db"
-
-
-def any_near(sources: "Iterable[Source]", top: str) -> bool:
-    """Whether any source is in a folder, or around it."""
-    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
+    is_default = origin(settings(args), "db_path") == DEFAULT
+    return is_default and bool(workspaces.recorded()) and not workspaces.memory_of(args.workspace)
 
 
 def options(args: Namespace) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
 from hybrid_memory.documents.links import document_links
 from hybrid_memory.documents.structure import markdown_structure
 from hybrid_memory.extras import formats
-from hybrid_memory.extras.formats import transcripts
+from hybrid_memory.extras.formats import inserted, transcripts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text import links, terms
@@ -237,7 +237,13 @@ PATTERNS = {
     "COMMENT": "split",
     "COMMENT_AFTER_TAGS": "split",
     "BLANKS": "finditer",
+    "ONLY_ASKS": "fullmatch",
+    "CLAUSE": "search",
+    "FOUND_NOTHING": "search",
+    "MEMORY": "search",
+    "TOOL": "search",
     "OPENING": "finditer",
+    "OURS": "finditer",
     "CLOSING": "finditer",
     "BLOCK": "finditer",
     "END_OF_BLOCK": "finditer",
@@ -464,7 +470,7 @@ def test_pattern_takes_linear_time(name: str) -> None:
             ],
             8_000,
         ),
-        (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
+        (inserted.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
         (markdown.chunk_text, [""], 32_000),
         (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 16_000),
     ],
@@ -512,10 +518,10 @@ def test_text_of_one_kind_takes_linear_time(
             (front_matter, f"---\na: &a [{'x, ' * 900}]\n", unit)
             for unit in ("b: *a\n", "b: [*a]\n")
         ),
-        (transcripts.without_wrappers, "", "<bash-a>"),
-        (transcripts.without_wrappers, "", "<bash-a "),
-        (transcripts.without_wrappers, "", "(untrusted"),
-        (transcripts.without_wrappers, "", "(untrusted x):\n```json\n"),
+        (inserted.without_wrappers, "", "<bash-a>"),
+        (inserted.without_wrappers, "", "<bash-a "),
+        (inserted.without_wrappers, "", "(untrusted"),
+        (inserted.without_wrappers, "", "(untrusted x):\n```json\n"),
         *(
             (markdown.chunk_text, "", unit)
             for unit in (
@@ -556,14 +562,14 @@ def test_many_names_of_tags_take_linear_time() -> None:
     names = ["".join(letters) for letters in itertools.product("abcdefghijklmnop", repeat=4)]
 
     def run(text: str) -> None:
-        transcripts.without_wrappers("".join(f"<bash-{name}>" for name in names[: len(text)]))
+        inserted.without_wrappers("".join(f"<bash-{name}>" for name in names[: len(text)]))
 
     assert_linear(run, "", "x", len(names))
 
 
 # The pattern that `without_wrappers` replaced because it took quadratic time.
 WRAPPER = re.compile(
-    rf"<({transcripts.NAME})\b[^>]*>.*?</\1>"
+    rf"<({inserted.NAME})\b[^>]*>.*?</\1>"
     r"|^[^\n]*\(untrusted[^)\n]*\):\n```json\n.*?\n```$"
     r"|^\[Request interrupted by user[^\]\n]*\]$"
     r"|\A\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?",
@@ -598,7 +604,7 @@ PARTS = [
 @settings(max_examples=1000)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_wrappers_go_as_the_pattern_that_was_slow_had_it(text: str) -> None:
-    assert transcripts.without_wrappers(text) == WRAPPER.sub("", text)
+    assert inserted.without_wrappers(text) == WRAPPER.sub("", text)
 
 
 def test_items_nested_a_hundred_deep_cost_little_more_than_a_flat_list() -> None:

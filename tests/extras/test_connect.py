@@ -299,7 +299,7 @@ def test_a_hook_answers_in_the_form_of_its_host_and_is_logged(
         if kind == PROMPT:
             fields["prompt"] = "Which port does our host Atlas listen on?"
         done = subprocess.run(
-            ["/bin/sh", "-c", command.replace("recall", "recall --timeout 0")],
+            ["/bin/sh", "-c", command.replace(" recall ", " recall --timeout 0 ")],
             input=json.dumps(fields),
             env={**os.environ, **environ},
             capture_output=True,

@@ -160,6 +160,10 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
     for event in ("PreCompact", "Stop", "SessionEnd"):
         done = command(home, "recall", "--timeout", "0", stdin=hook(named, event))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    ended = time.monotonic() + 60
+    while any((home / "state/hybrid-memory/recall").glob("begun-*")):
+        assert time.monotonic() < ended
+        time.sleep(0.1)
     [finding] = [
         finding
         for finding in json.loads(command(home, "doctor").stdout)
@@ -177,7 +181,10 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
 def test_without_a_memory_nothing_is_kept(home: Path) -> None:
     done = command(home, "recall", "--timeout", "0", stdin=hook("/etc/passwd"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert list(home.iterdir()) == []
+    ended = time.monotonic() + 60
+    while files := [path for path in home.rglob("*") if path.is_file()]:
+        assert time.monotonic() < ended, files
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -225,11 +232,12 @@ def test_a_transcript_that_nothing_was_written_to_is_no_refusal(home: Path) -> N
     assert transcript(str(home / PROJECTS / "b.jsonl"), {}) is None
 
 
-def test_what_is_taken_in_is_masked_and_goes_to_the_workspace_of_the_session(home: Path) -> None:
-    """`init` made the second memory; the hook runs somewhere else."""
-    for name in ("one", "two"):
-        (home / name / "memory").mkdir(parents=True)
-        (home / name / "memory/a.md").write_text("# A\n\nA note.\n")
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(home: Path) -> Run:
+    """Run an installed command in the home: the memory is that of the workspace."""
     environ = {key: value for key, value in os.environ.items() if key[:6] != "HYBRID"}
     installed = home / "installed"
     installed.mkdir()
@@ -244,17 +252,74 @@ def test_what_is_taken_in_is_masked_and_goes_to_the_workspace_of_the_session(hom
         )
         return done.stdout
 
-    own = [json.loads(run("init", name, "--yes"))["db_path"] for name in ("one", "two")]
-    said = json.dumps(json.loads(SAID) | {"cwd": str(home / "two")}) + "\n"
-    path = write(f"{PROJECTS}/a.jsonl", said)(home)
-    assert run("recall", stdin=json.dumps(hook(path) | {"cwd": str(home / "one")})) == ""
+    return run
+
+
+def said_in(folder: Path) -> str:
+    return json.dumps(json.loads(SAID) | {"cwd": str(folder)}) + "\n"
+
+
+def wait_for(run: Run, word: str, database: str) -> str:
+    """Wait until the background process has ingested it."""
     ended = time.monotonic() + 60
-    while "okapi" not in (found := run("search", "okapi", "--json", "--db", own[1])):
+    while word not in (found := run("search", word, "--json", "--db", database)):
         assert time.monotonic() < ended
         time.sleep(0.2)
+    return found
+
+
+def test_what_is_taken_in_is_masked_and_goes_to_the_workspace_of_the_session(
+    home: Path, run: Run
+) -> None:
+    """`init` made the second memory; the hook runs somewhere else."""
+    for name in ("one", "two"):
+        (home / name / "memory").mkdir(parents=True)
+        (home / name / "memory/a.md").write_text("# A\n\nA note.\n")
+    own = [json.loads(run("init", name, "--yes"))["db_path"] for name in ("one", "two")]
+    path = write(f"{PROJECTS}/a.jsonl", said_in(home / "two"))(home)
+    assert run("recall", stdin=json.dumps(hook(path) | {"cwd": str(home / "one")})) == ""
+    found = wait_for(run, "okapi", own[1])
     assert "[redacted]" in found
     assert "hunter2" not in found
     assert "okapi" not in run("search", "okapi", "--json", "--db", own[0])
+
+
+def test_a_folder_that_init_does_not_know_gets_nothing_and_leaves_nothing(
+    home: Path, run: Run
+) -> None:
+    """Two workspaces and a folder without a memory, in turn."""
+    own = {}
+    for name, bird in (("one", "heron"), ("two", "stork")):
+        (home / name / "memory").mkdir(parents=True)
+        (home / name / "memory/a.md").write_text(f"# Nests\n\nOur bird is the {bird}.\n")
+        own[name] = json.loads(run("init", name, "--yes"))["db_path"]
+    (home / "strange").mkdir()
+
+    def called(name: str, event: str, **fields: str) -> str:
+        common = {"hook_event_name": event, "cwd": str(home / name), "session_id": ""}
+        options = ("recall", "--host", "claude", "--timeout", "0")
+        return run(*options, stdin=json.dumps(common | fields))
+
+    birds = {"one": "heron", "two": "stork"}
+    for name in ("one", "strange", "two", "strange", "one", "two"):
+        recalled = called(name, "UserPromptSubmit", prompt="Which bird is our bird?")
+        assert {bird for bird in birds.values() if bird in recalled} == (
+            {birds[name]} if name in birds else set()
+        )
+        begun = called(name, "SessionStart", source="startup")
+        assert ("this folder has no memory; `hybrid-memory init` creates one" in begun) == (
+            name == "strange"
+        )
+    path = write(f"{PROJECTS}/b.jsonl", said_in(home / "strange"))(home)
+    assert called("one", "Stop", transcript_path=path) == ""
+    path = write(f"{PROJECTS}/c.jsonl", said_in(home / "one").replace("okapi", "tapir"))(home)
+    assert called("strange", "Stop", transcript_path=path) == ""
+    wait_for(run, "tapir", own["one"])
+    for database in own.values():
+        assert "okapi" not in run("search", "okapi", "--json", "--db", database)
+    report = run("connect", "--json")
+    [claude] = [row for row in json.loads(report) if row["host"] == "claude"]
+    assert claude["runs"]["counts"]["no-memory"] == 5  # two of prompts, two of starts, one session
 
 
 def test_the_latest_refusals_of_a_database_are_kept(home: Path) -> None:

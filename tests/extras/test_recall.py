@@ -3,11 +3,13 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,10 @@ import pytest
 import hybrid_memory
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
-from hybrid_memory.extras.recall.command import HEADING, Deadline, Session, printed, recalled
+from hybrid_memory.extras.formats.inserted import HEADING
+from hybrid_memory.extras.hosts import hosts
+from hybrid_memory.extras.recall.command import Deadline
+from hybrid_memory.extras.recall.passages import printed, recalled
 from hybrid_memory.extras.recall.prompts import (
     INFORMATIVE_WORDS,
     has_foreign_names,
@@ -26,6 +31,7 @@ from hybrid_memory.extras.recall.prompts import (
     unknown_code,
     work_among,
 )
+from hybrid_memory.extras.recall.state import Session, begun, note_begun
 from hybrid_memory.search.request import Request
 from hybrid_memory.surface.output import budget
 from hybrid_memory.sync.ingest import Ingest
@@ -53,17 +59,22 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def recall(notes: Path, tmp_path: Path) -> Recall:
-    """Run the command on a copy of the notes, with all the time it needs unless the test says less."""
+def environ(notes: Path, tmp_path: Path) -> dict[str, str]:
+    """Variables with which the command uses a copy of the notes."""
     database = tmp_path / "notes.db"
     shutil.copy(notes, database)
-    environ = {name: value for name, value in os.environ.items() if name[:6] != "HYBRID"}
-    environ |= {
+    others = {name: value for name, value in os.environ.items() if name[:6] != "HYBRID"}
+    return others | {
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "HYBRID_MEMORY_DB_PATH": str(database),
         "HYBRID_MEMORY_PROVIDER": "builtin",
     }
+
+
+@pytest.fixture
+def recall(environ: dict[str, str], tmp_path: Path) -> Recall:
+    """Run the command with all the time it needs unless the test says less."""
 
     def run(*args: str, stdin: str | dict[str, Any] = "") -> subprocess.CompletedProcess[str]:
         words = list(args) if "--timeout" in args else [*args, "--timeout", "0"]
@@ -100,6 +111,14 @@ def test_prints_passages_under_one_line_that_says_what_they_are(recall: Recall) 
     assert rest[0].startswith("**notes/hosts/ferry.md#L")
     assert "203.0.113.58" in done.stdout
     assert len(done.stdout) <= 1200
+
+
+@pytest.mark.parametrize("host", [name for name, host in hosts().items() if host.inserted])
+def test_what_hosts_insert_is_not_searched_for(recall: Recall, host: str) -> None:
+    tag = hosts()[host].inserted[0].replace("*", "x")
+    inserted = f"<{tag}>The tide gauge was moved.</{tag}>\n\n"
+    assert recall(inserted + QUESTION).stdout == recall(QUESTION).stdout
+    assert recall(inserted).stdout == ""
 
 
 def test_names_the_date_of_a_passage(recall: Recall) -> None:
@@ -315,18 +334,50 @@ def test_the_question_may_stand_after_what_was_pasted(notes: Path) -> None:
     assert "ferry" in reading.query
 
 
-def test_a_start_tells_in_one_line_what_is_new(recall: Recall, tmp_path: Path) -> None:
+def test_a_start_names_the_notes_that_are_new(recall: Recall, tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
+    transcript = transcript_in(tmp_path)
     with HybridStore(tmp_path / "notes.db", {"provider": "builtin"}) as store:
         Ingest(store, incremental=True).run([str(memory)])
+        Ingest(store, patterns=["*.jsonl"]).run([str(transcript.parent)])
     start = hook("SessionStart", source="startup")
     assert recall(stdin=start).stdout == ""
     assert recall(stdin=start).stdout == ""
-    time.sleep(1.1)  # `indexed_at` has seconds
+    with transcript.open("a") as file:  # a session is no note
+        file.write(json.dumps(SAID) + "\n")
+    (tmp_path / ".claude/projects/-x/another.jsonl").write_text(json.dumps(SAID) + "\n")
+    assert recall(stdin=start).stdout == ""
     (memory / "2026-03-01.md").write_text("# Sunday\n\nThe boat was painted blue.\n")
+    (memory / "untitled.md").write_text("The boat was painted green.\n")
     [line] = recall(stdin=start).stdout.splitlines()
-    assert "memory/2026-03-01.md" in line
+    assert line.startswith("New in the user's notes since 20")
+    assert "Sunday" in line
+    assert "untitled.md" in line
+    assert "jsonl" not in line
+    assert recall(stdin=start).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.unlink(), "no database at"),
+        (lambda path: path.write_text("no database " * 1000), "is not a database"),
+        (lambda path: path.write_bytes(path.read_bytes()[:5000]), "malformed"),
+        (lambda path: (path.unlink(), HybridStore(path).close()), "the memory is empty"),
+    ],
+    ids=["missing", "another file", "cut", "empty"],
+)
+def test_a_start_names_a_memory_that_cannot_answer(
+    recall: Recall, tmp_path: Path, damage: Callable[[Path], Any], told: str
+) -> None:
+    damage(tmp_path / "notes.db")
+    for source in ("startup", "compact"):
+        done = recall("--host", "claude", stdin=hook("SessionStart", source=source))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (told in done.stdout) == (source == "startup"), done.stdout
+        assert len(done.stdout.splitlines()) == (source == "startup")
+    assert recall(stdin=hook(prompt=QUESTION)).stdout == ""
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
@@ -342,6 +393,54 @@ def test_a_transcript_is_taken_in(recall: Recall, tmp_path: Path, event: str) ->
         done = recall(stdin=hook(event, transcript_path=str(transcript)))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert _is_found(tmp_path / "notes.db", word)
+
+
+SAID = {
+    "type": "user",
+    "timestamp": "2026-03-01T10:00:00Z",
+    "message": {"role": "user", "content": "The blue okapi door is locked at nine."},
+}
+
+
+def transcript_in(home: Path) -> Path:
+    transcript = home / ".claude/projects/-x/of-today.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(json.dumps(SAID) + "\n")
+    return transcript
+
+
+def test_a_transcript_is_taken_in_although_the_agent_ends_its_hooks(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """`claude -p` exits when it has answered, and ends the processes of its hooks."""
+    transcript = transcript_in(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-m", "hybrid_memory", "recall", "--host", "claude"],
+        stdin=subprocess.PIPE,
+        env=environ,
+        start_new_session=True,
+    ) as process:
+        process.communicate(json.dumps(hook("Stop", transcript_path=str(transcript))).encode())
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert _is_found(tmp_path / "notes.db", "okapi")
+
+
+def test_a_session_whose_ingest_was_killed_is_taken_in_at_the_next_start(
+    recall: Recall, environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = transcript_in(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    note_begun(str(tmp_path), str(transcript))
+    doctor = [sys.executable, "-m", "hybrid_memory", "doctor"]
+    done = subprocess.run(doctor, env=environ, capture_output=True, text=True, check=False)
+    assert "the ingest of 1 session was interrupted" in done.stdout
+    recall("--host", "claude", stdin=hook("SessionStart", source="startup"))
+    assert _is_found(tmp_path / "notes.db", "okapi")
+    ended = time.monotonic() + 60
+    while begun():
+        assert time.monotonic() < ended
+        time.sleep(0.1)
 
 
 def _is_found(database: Path, word: str) -> bool:

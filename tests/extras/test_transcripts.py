@@ -22,7 +22,9 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
+from hybrid_memory.extras.formats.inserted import HEADING, NEWS
 from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks, with_plain_space
+from hybrid_memory.extras.hosts import hosts
 from hybrid_memory.storage.growing import Resumption
 from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
@@ -236,6 +238,90 @@ def test_what_was_said_comes_out_and_nothing_else(
 )
 def test_wrappers_and_secrets_of_a_message_go(wrapped: str, said: str) -> None:
     assert [message.text for message in read(lines(pi("user", wrapped)))[0]] == [said]
+
+
+PASSAGES = f"""{HEADING}
+**memory/2026-01-05.md#L1-L5** (Port), confidence 0.88 (strong)
+> # Port
+>
+> The port is 2300.
+
+"""
+INSERTED = [
+    *(
+        f"<{tag.replace('*', 'x')}>The port is 2300.</{tag.replace('*', 'x')}>\n\n"
+        for host in hosts().values()
+        for tag in host.inserted
+    ),
+    PASSAGES,
+    PASSAGES.replace(">", "&gt;"),
+    f"{NEWS} since 2026-01-05: Port.\n\n",
+    f"<hook_context>{NEWS} since 2026-01-05: Port.</hook_context>\n\n{PASSAGES}",
+]
+
+
+@pytest.mark.parametrize("inserted", INSERTED)
+def test_what_programs_insert_is_not_stored(inserted: str) -> None:
+    messages, _ = read(lines(pi("user", f"{inserted}Where is\n> it said?")))
+    assert [message.text for message in messages] == ["Where is\n> it said?"]
+
+
+QUESTION = "Which port does heron use?"
+RECALLED = claude("assistant", [{"type": "tool_use", "name": "mcp__memory__memory_search"}])
+READ = claude("assistant", [{"type": "tool_use", "name": "Read", "input": {"file": "a.md"}}])
+HOOKED = {"type": "attachment", "attachment": {"content": [PASSAGES]}}
+
+
+@pytest.mark.parametrize(
+    ("question", "between", "answer"),
+    [
+        (QUESTION, [RECALLED], "It is 2207."),
+        (QUESTION, [HOOKED], "It is 2207."),
+        (QUESTION, [codex_message("developer", PASSAGES)], "It is 2207."),
+        (QUESTION, [claude("assistant", text("I look.")), RECALLED], "It is 2207."),
+        (
+            QUESTION,
+            [codex("response_item", type="function_call", name="memory_search")],
+            "It is 2207.",
+        ),
+        (f"<hook_context>{PASSAGES}</hook_context>\n\n{QUESTION}", [], "It is 2207."),
+        ("who's our harbour pilot?", [HOOKED], "Solveig."),
+        ("Who repairs the wind turbine at Skagen?", [], "I could not find that in your notes."),
+        ("What was heron's SSH port?", [], "I don't know the port of heron."),
+    ],
+)
+def test_a_question_that_the_memory_answered_is_not_stored(
+    question: str, between: list[Record], answer: str
+) -> None:
+    before = [claude("user", "The boat is blue."), claude("assistant", text("Noted."))]
+    after = [claude("user", "It has two masts.")]
+    turn = [claude("user", question), *between, claude("assistant", text(answer))]
+    for records in ([*before, *turn, *after], [*before, *turn]):
+        said = [message.text for message in read(lines(*records))[0]]
+        assert said == ["The boat is blue.", "Noted.", "It has two masts."][: len(said)]
+        assert len(said) >= 2
+
+
+@pytest.mark.parametrize(
+    ("question", "between", "answer"),
+    [
+        ("Anna moved to Bergen, who waters the plants?", [HOOKED], "Bo does."),
+        ("Which config do I need now that heron uses 2301?", [HOOKED], "The new one."),
+        ("Which port is it since the move to Oslo?", [HOOKED], "2301."),
+        ("Heron is on port 2301. What else uses it?", [HOOKED], "Nothing else."),
+        ("Is the port of heron 2301?", [HOOKED], "Your note says so."),
+        ("I need the port of heron", [HOOKED], "It is 2207."),
+        (QUESTION, [], "It is 2207, as the config of the server says."),
+        (QUESTION, [HOOKED, READ], "The config says 2301, the note is old."),
+        (QUESTION, [HOOKED], "The port is 2207. " * 200),
+        ("Where is the invoice?", [READ], "I could not find it in your mail."),
+    ],
+)
+def test_what_may_be_news_is_stored(question: str, between: list[Record], answer: str) -> None:
+    turn = [claude("user", question), *between, claude("assistant", text(answer))]
+    for records in (turn, [*turn, claude("user", "Thanks a lot.")]):
+        said = [message.text for message in read(lines(*records))[0]]
+        assert said[:2] == [question, answer.strip()]
 
 
 @pytest.mark.parametrize(
@@ -740,9 +826,13 @@ def test_a_session_that_grew_is_stored_like_one_that_is_new(
         assert stored(store) == stored(new)
 
 
+CALLED = claude("assistant", [{"type": "tool_use", "name": "mcp__hybrid-memory__memory_search"}])
 EVENTS = st.lists(
     st.sampled_from(
-        ("user", "user", "assistant", "assistant", "again", "title", "meta", "subagent", "broken")
+        (
+            *("user", "user", "assistant", "assistant", "again", "title", "meta", "subagent"),
+            *("broken", "asked"),
+        )
     ),
     min_size=3,
     max_size=16,
@@ -759,6 +849,9 @@ def session_of(form: Callable[[str, str], Record], events: list[str]) -> list[by
             records.append(said[-1])
         elif event == "again":  # Gemini CLI repeats a message that changed
             records += said[number % len(said) :][:1] if said else []
+        elif event == "asked":
+            records += [form("user", f"Which pump is it in hall {'ab'[number % 2]}?"), CALLED]
+            records.append(form("assistant", f"It is pump {number}. " * 20))
         elif event == "title":
             records.append({"type": "session_info", "name": f"Talk {number}"})
         elif event == "broken":

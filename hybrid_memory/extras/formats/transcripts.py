@@ -18,10 +18,8 @@ import json
 import os
 import re
 import time
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from ...documents.chunker import Chunk
@@ -32,7 +30,9 @@ from ...text.characters import hasher, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
 from ...text.links import NO_LINKS
 from ...text.roles import ASSISTANT, ROLES, USER, together
+from .inserted import BRIEFING, words_of_codex_user, words_of_user
 from .redaction import redact
+from .turns import LONGEST_ANSWER, found_nothing, is_from_memory, only_asks, uses_another_tool
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 BLOCK_SIZE = 1_000_000  # bytes
@@ -59,6 +59,7 @@ EMPTY_REPLIES = {
     "No response requested.",
     "[assistant turn failed before producing content]",
 }
+BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # within a line; indentation stays
 NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 # Keys of Claude Code's records that are not messages of the user or the assistant
 NOT_SPOKEN = ("isMeta", "isCompactSummary", "isApiErrorMessage")
@@ -164,6 +165,35 @@ class Transcript:
         return message is not None and "gemini_id" in message
 
     def __iter__(self) -> Iterator[Message]:
+        turn: list[Message] = []  # a question, and its answer so far, that may add nothing
+        has_recalled = False
+        for line, message in self._messages():
+            if message and message.role == USER:
+                yield from self._news(turn, has_recalled)
+                turn = []
+                has_recalled = False
+            if message and (turn or (message.role == USER and only_asks(message.text))):
+                turn.append(message)
+            elif message:
+                yield message
+            if turn:
+                words = line.decode(errors="replace")
+                has_recalled = has_recalled or is_from_memory(words)
+                is_long = sum(len(part.text) for part in turn) > LONGEST_ANSWER
+                if is_long or uses_another_tool(words):
+                    yield from turn
+                    turn = []
+        yield from self._news(turn, has_recalled)
+
+    def _news(self, turn: list[Message], has_recalled: bool) -> list[Message]:
+        """A turn that only asks; nothing of it if the memory answered it, or nothing was found."""
+        answer = "\n".join(message.text for message in turn[1:])
+        if answer and (has_recalled or found_nothing(answer)):
+            return []
+        return turn
+
+    def _messages(self) -> Iterator[tuple[bytes, Message | None]]:
+        """Yield each line with a record, and the message on it."""
         seen: set[str] = set()  # ids of messages of Gemini CLI
         for number, line in enumerate(self._lines(), self._first_line):
             if not line.strip():
@@ -172,31 +202,36 @@ class Transcript:
             if not record:
                 continue
             self._take_notes(record)
-            message = _message(record)
-            if message is None:
-                continue
-            if self._is_subagent or record.get("isSidechain"):
-                self.of_subagent += 1
-                continue
-            if any(map(record.get, NOT_SPOKEN)):
-                continue
-            role = message.get("role")
-            if role not in ROLES:
-                continue
-            if role == "user" and not self.spoken and any(map(BRIEFING.match, _texts(message)[:1])):
-                self._is_subagent = True
-                self.of_subagent += 1
-                continue
-            text = _text(message)
-            if text and message.get("gemini_id") not in seen:
-                if "gemini_id" in message:
-                    seen.add(message["gemini_id"])
-                self._day = _date(record, message) or self._day
-                self.date = self.date or self._day or ""
-                self.spoken += 1
-                if self._is_subagent is None:  # a later record does not change it
-                    self._is_subagent = False
-                yield Message(number, str(role), text, self.title, self._day)
+            yield line, self._spoken(number, record, seen)
+
+    def _spoken(self, number: int, record: Record, seen: set[str]) -> Message | None:
+        """The message of a record, unless it was sent by a program or seen before."""
+        message = _message(record)
+        if message is None:
+            return None
+        if self._is_subagent or record.get("isSidechain"):
+            self.of_subagent += 1
+            return None
+        if any(map(record.get, NOT_SPOKEN)):
+            return None
+        role = message.get("role")
+        if role not in ROLES:
+            return None
+        if role == "user" and not self.spoken and any(map(BRIEFING.match, _texts(message)[:1])):
+            self._is_subagent = True
+            self.of_subagent += 1
+            return None
+        text = _text(message)
+        if not text or message.get("gemini_id") in seen:
+            return None
+        if "gemini_id" in message:
+            seen.add(message["gemini_id"])
+        self._day = _date(record, message) or self._day
+        self.date = self.date or self._day or ""
+        self.spoken += 1
+        if self._is_subagent is None:  # a later record does not change it
+            self._is_subagent = False
+        return Message(number, str(role), text, self.title, self._day)
 
     def has_known_form(self) -> bool:
         """Read up to the first record with a known form; return whether there is one."""
@@ -424,166 +459,6 @@ def _is_json(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-# Claude Code puts text between tags and adds a line when the user interrupts it. OpenClaw begins a
-# message from a channel with its time, and adds lines that end in "(untrusted …):", each with a
-# block of JSON below it.
-NAME = (
-    "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+"
-    "|user-prompt-submit-hook|active_memory_plugin|relevant-memories|attached_files|timestamp"
-)
-FILE = r'file(?= name="[^"\n]{0,1000}" mime=)'  # the text of a file that came with a message to OpenClaw
-# What OpenClaw puts between <<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>> and <<<END_OPENCLAW_INTERNAL_CONTEXT>>>
-INTERNAL = "OPENCLAW_INTERNAL_CONTEXT|EXTERNAL_UNTRUSTED_CONTENT"
-BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # within a line; indentation stays
-OPENING = re.compile(rf"<({NAME}|{FILE})\b|<<<(?:BEGIN_)?({INTERNAL})\b")
-CLOSING = re.compile(rf"</({NAME}|file)>|<<<END_({INTERNAL})\b[^<>\n]{{0,200}}>>>")
-BLOCK = re.compile(r"\):\n```json\n")
-END_OF_BLOCK = re.compile(r"\n```$", re.MULTILINE)
-INTERRUPTED = re.compile(r"^\[Request interrupted by user[^\]\n]*\]$", re.MULTILINE)
-# Claude Code's note above the commands of the user, with older versions in the same message
-CAVEAT = re.compile(
-    r"^Caveat: The messages below were generated by the user while running local commands\.[^\n]*$",
-    re.MULTILINE,
-)
-# OpenClaw's lines about pictures and files that came with a message
-MEDIA = re.compile(
-    r"^(?:\[media attached(?: \d+/\d+)?: [^\n]*\]|<media:[a-z]+>"
-    r"|To send an image back, prefer the message tool[^\n]*)$",
-    re.MULTILINE,
-)
-TIME = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?")
-
-# OpenClaw (auto-reply/reply/session-system-events.ts) puts events before a message.
-EVENTS = re.compile(r"(?:System(?: \(untrusted\))?:[^\n]*(?:\n|\Z))+")
-TIME_OF_EVENT = re.compile(r"^System(?: \(untrusted\))?: \[(?:[A-Z][a-z]{2} )?\d{4}-", re.MULTILINE)
-# The first message of a session that another agent started
-BRIEFING = re.compile(
-    r"(?:\[Retry after the previous [^\]\n]*\]\s*+)?(?:\[[^\]\n]*\] )?"
-    r"\[Subagent Context\] You are running as a"
-)
-# Beginnings of messages that OpenClaw (infra/heartbeat-events-filter.ts) and Claude Code send in the
-# user's name
-PROMPTS = (
-    "This session is being continued from a previous conversation that ran out of context.",
-    "Your task is to create a detailed summary of the conversation so far",
-    "Please continue the conversation from where we left it off without asking the user",
-    "Stop hook feedback:",
-    "Base directory for this skill: ",
-    "[Image: source: ",
-    "Unknown slash command: ",
-    "Read HEARTBEAT.md if it exists",
-    "[OpenClaw heartbeat poll]",
-    "A scheduled reminder has been triggered.",
-    "A scheduled cron event was triggered",
-    "An async command you ran earlier has completed.",
-    "An async command completion event was triggered",
-    "A new session was started via /new or /reset.",
-    "[cron:",
-    "[Inter-session message] ",
-    "[Retry after the previous model attempt failed",
-    "Pre-compaction memory flush.",
-    "GatewayRestart:\n{",
-)
-# Beginnings of blocks that Codex adds, or puts before REQUEST and the user's words
-CONTEXTS = (
-    "# AGENTS.md instructions",
-    "<INSTRUCTIONS>",
-    "<environment_context>",
-    "<user_instructions>",
-    "<user_shell_command>",
-    "<recommended_plugins>",
-    "<subagent_notification>",
-    "<turn_aborted>",
-    "<skill>",
-    "<skill ",
-    "<image>",
-    "<image ",
-    "</image>",
-)
-CONTEXTS_ABOVE = ("# Context from my IDE setup:", "# Files mentioned by the user:")
-REQUEST = "## My request for Codex:"
-QUERY_OF_CURSOR = re.compile(r"\s*<user_query>\n?(.*?)\n?</user_query>\s*", re.DOTALL)
-
-Span = tuple[int, int]
-
-
-def words_of_user(text: str) -> str:
-    """The user's own words in a message; "" for a message that a program sent in the user's name."""
-    events = EVENTS.match(text)
-    if events and TIME_OF_EVENT.search(events[0]):
-        text = text[events.end() :].lstrip()
-    text = without_wrappers(text)
-    query = QUERY_OF_CURSOR.fullmatch(text)
-    if query:
-        text = query[1]
-    if text.lstrip().startswith(PROMPTS):
-        return ""
-    return text
-
-
-def words_of_codex_user(text: str) -> str:
-    """The user's own words in a block of a Codex message."""
-    if text.startswith(CONTEXTS):
-        return ""
-    if text.startswith(CONTEXTS_ABOVE) and REQUEST in text:
-        return text.partition(REQUEST)[2].strip()
-    return text
-
-
-def without_wrappers(text: str) -> str:
-    """Remove text that programs put into a user's message. Takes linear time.
-
-    '[Mon 2026-03-05 10:00 UTC] hello <bash-stdout>a</bash-stdout>' -> 'hello '
-    """
-    spans = [
-        *_tagged(text),
-        *_blocks(text),
-        *(line.span() for line in INTERRUPTED.finditer(text)),
-        *(line.span() for line in CAVEAT.finditer(text)),
-        *(line.span() for line in MEDIA.finditer(text)),
-    ]
-    sent = TIME.match(text)
-    if sent:
-        spans.append(sent.span())
-    pieces = []
-    pos = 0
-    for start, end in sorted(spans, key=itemgetter(0)):
-        if start >= pos:
-            pieces.append(text[pos:start])
-            pos = end
-    return "".join([*pieces, text[pos:]])
-
-
-def _tagged(text: str) -> Iterator[Span]:
-    """Yield the spans from each opening tag to the next closing tag of the same name."""
-    closing: dict[str, list[Span]] = {}
-    for tag in CLOSING.finditer(text):
-        closing.setdefault(tag[1] or tag[2], []).append(tag.span())
-    content = 0  # after the ">" of the opening tag
-    for tag in OPENING.finditer(text):
-        if content <= tag.end():
-            content = text.find(">", tag.end()) + 1
-            if not content:
-                return
-        tags = closing.get(tag[1] or tag[2], [])
-        number = bisect_left(tags, (content, 0))
-        if number < len(tags):
-            yield tag.start(), tags[number][1]
-
-
-def _blocks(text: str) -> Iterator[Span]:
-    """Yield the spans from the beginning of each line that ends in "(untrusted …):" to the end of
-    the block of JSON below it.
-    """
-    ends = [end.span() for end in END_OF_BLOCK.finditer(text)]
-    for block in BLOCK.finditer(text):
-        line = text.rfind("\n", 0, block.start()) + 1
-        bracket = text.rfind(")", line, block.start())
-        number = bisect_left(ends, (block.end(), 0))
-        if number < len(ends) and text.find("(untrusted", max(bracket, line), block.start()) >= 0:
-            yield line, ends[number][1]
 
 
 class TranscriptReading:

@@ -21,6 +21,8 @@ from ...text.query import Query
 if TYPE_CHECKING:
     from ...store import HybridStore
 
+CHARACTERS = 1200  # of the passages for a prompt
+FLOOR = 0.5  # minimum relevance of the passages to the prompt
 SHORTEST = 10  # characters of a prompt worth searching for
 MOST_WORDS = 24  # of a prompt that is searched for verbatim
 END = 300  # characters read at the beginning and at the end of a longer prompt
@@ -60,8 +62,6 @@ ORDERS = frozenset(
 )
 LEAST_NUMBER = 3  # digits of a number that carries information
 FAULTS = ("error", "exception")  # endings of names of errors: TypeError
-# Beginnings of prompts that a program sends: results of background agents, and wake-ups of a loop
-OF_PROGRAMS = ("<task-notification", "<<autonomous-loop", "# Autonomous loop", "<system-reminder")
 SLASH_COMMAND = re.compile(r"/[\w:.-]+(?:\s|\Z)")
 
 # Technical words of ordinary work on code, in any form: "tests" and "testing" are "test".
@@ -101,15 +101,9 @@ thing way
 
 
 def is_question_for_memory(prompt: str) -> bool:
-    """Whether to search for a prompt: it has some length, is not a command such as /compact, and a
-    user wrote it.
-    """
+    """Whether to search for a prompt: it has some length, and is not a command such as /compact."""
     prompt = prompt.strip()
-    return (
-        len(prompt) >= SHORTEST
-        and not SLASH_COMMAND.match(prompt)
-        and not prompt.startswith(OF_PROGRAMS)
-    )
+    return len(prompt) >= SHORTEST and not SLASH_COMMAND.match(prompt)
 
 
 class Reading(NamedTuple):

@@ -10,20 +10,27 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
+from ...errors import HybridMemoryError
 from .state import RUNS, append, state_folder
 
 ANSWERED = "answered"
 SILENT = "silent"  # there was nothing to print
 FAILED = "failed"
 LATE = "late"  # the time limit ended it
+NO_MEMORY = "no-memory"  # no workspace that `init` recorded has the folder
 OUTCOMES = {
     ANSWERED: "answered",
     SILENT: "had nothing to print",
     FAILED: "failed",
     LATE: "ran out of time",
+    NO_MEMORY: "in a folder without a memory",
 }
 MOST_BYTES = 200_000  # of a log; then its older half is dropped
 DAYS = 7
+
+
+class NoMemoryError(HybridMemoryError):
+    """The folder in which the agent works belongs to none of the recorded workspaces."""
 
 
 def note_run(host: str, kind: str, outcome: str) -> None:

@@ -2,7 +2,8 @@
 
 Each session has a file with a line for each passage shown. Each database has a file whose
 modification time is the last start of a session. Each agent has a log of its hook's runs. One more
-file lists refused transcripts. Only the owner can read the files. Files that did not change for a
+file lists refused transcripts. Each transcript that is being ingested has a file, which remains if
+the process is killed. Only the owner can read the files. Files that did not change for a
 week are removed, except the start times and the logs.
 """
 
@@ -18,6 +19,7 @@ DAYS_KEPT = 7
 COMPACTED = ""  # as document id: the end line is the number of compacted lines in the transcript
 LAST_START = "last-start"  # prefix of the files with the start times of sessions
 RUNS = "runs"  # prefix of the logs of hooks
+BEGUN = "begun"  # prefix of the files of sessions that are being ingested
 REFUSED = "refused"
 REFUSALS_KEPT = 20
 LONGEST_NAME = 300  # characters kept of a refused name
@@ -37,6 +39,8 @@ class Session:
     def __init__(self, session_id: str, transcript: str | None = None) -> None:
         self._path = _file("session", session_id) if session_id else ""
         self._transcript = os.path.realpath(transcript) if transcript else ""
+        # How agents name the transcript of a session
+        self._names = (f"/{session_id}.jsonl", f"-{session_id}.jsonl") if session_id else ()
         self._shown: list[tuple[str, int, int]] = []
         if self._path:
             self._shown = list(_lines(self._path))
@@ -46,7 +50,8 @@ class Session:
         """Whether the context of the session has this passage: any of its lines was shown, or it
         comes from the transcript and was not compacted.
         """
-        if self._transcript and result.get("path") == self._transcript:
+        path = result.get("path") or ""
+        if path and (path == self._transcript or path.endswith(self._names)):
             return bool(result["end_line"] > self._compacted)
         return any(
             doc_id == result["doc_id"]
@@ -92,6 +97,40 @@ def last_start(database: str) -> float | None:
     append(path, "")
     os.utime(path)
     return before
+
+
+class Begun(NamedTuple):
+    """A session whose ingest began and has not ended."""
+
+    path: str
+    workspace: str
+    transcript: Any  # as the hook named it
+
+    def end(self) -> None:
+        with suppress(OSError):
+            os.unlink(self.path)
+
+
+def note_begun(workspace: str, transcript: Any) -> Begun:
+    """Record that the ingest of a session begins. Without a place to write, it is not recorded."""
+    path = _file(BEGUN, f"{transcript}-{os.getpid()}")
+    with suppress(OSError):
+        _write(path, json.dumps([workspace, transcript]), os.O_TRUNC)
+    return Begun(path, workspace, transcript)
+
+
+def begun() -> list[Begun]:
+    """The sessions whose ingest began and has not ended: it was killed, or it still runs."""
+    found = []
+    with suppress(FileNotFoundError), os.scandir(state_folder()) as entries:
+        for entry in entries:
+            if entry.name.startswith(f"{BEGUN}-"):
+                with (
+                    suppress(OSError, ValueError, TypeError),
+                    open(entry.path, encoding="utf-8") as file,
+                ):
+                    found.append(Begun(entry.path, *json.load(file)))
+    return found
 
 
 def _file(kind: str, name: str) -> str:

@@ -1,0 +1,59 @@
+"""Turns of a session that add nothing to the memory: the user only asks, and the agent answers from
+the memory, or finds nothing.
+
+If such a turn were stored, the next search for the same question would find the question itself.
+Whatever may be news is kept: a question with a clause, a number or a comma, since it may state
+something, and an answer for which the agent used another tool.
+"""
+
+import re
+
+from .inserted import HEADING
+
+LONGEST_ANSWER = 2000  # characters; a longer one has more than a note says
+LONGEST_REFUSAL = 300  # characters of an answer that says that nothing was found
+ONLY_ASKS = re.compile(
+    r"\s*(?:(?:hello|hey|hi|ok|okay|and|so)\s+)?(?:who|whose|whom|what|which|when|where|why|how)"
+    r"(?:'s|'re)?\b[^,;:.!?()\"\d\n]{0,120}\?\s*",
+    re.IGNORECASE,
+)
+CLAUSE = re.compile(
+    r"\b(?:that|because|since|after|before|if|now|although|though|while|until|but|and)\b",
+    re.IGNORECASE,
+)
+FOUND_NOTHING = re.compile(
+    r"\b(?:could(?: not|n't) find|can(?:not|'t) find|found no|did(?: not|n't) find"
+    r"|do(?: not|n't) (?:know|have)|no (?:note|record|mention|memory)|nothing (?:in|about|on))\b",
+    re.IGNORECASE,
+)
+# In a line of a transcript
+PASSAGES = HEADING.partition(",")[0]  # the rest may be escaped
+MEMORY = re.compile(
+    r"(?:\b|_)memory_(?:search|get|list)\b|\bhybrid-memory [^\"]{0,200}?\b(?:search|get|recall)\b"
+)
+TOOL = re.compile(
+    r'"type": ?"(?:tool_use|toolCall|function_call|custom_tool_call|local_shell_call)"'
+    r'|"toolCalls": ?\[\s*\{'
+)
+
+
+def only_asks(text: str) -> bool:
+    """Whether a message is one question that states nothing.
+
+    "Which port does heron use?" -> True, "Anna moved to Bergen, who waters the plants?" -> False
+    """
+    return bool(ONLY_ASKS.fullmatch(text)) and not CLAUSE.search(text)
+
+
+def is_from_memory(line: str) -> bool:
+    """Whether a line has passages of the memory, or a call of its tools."""
+    return PASSAGES in line or bool(TOOL.search(line) and MEMORY.search(line))
+
+
+def uses_another_tool(line: str) -> bool:
+    return bool(TOOL.search(line)) and not is_from_memory(line)
+
+
+def found_nothing(answer: str) -> bool:
+    """Whether an answer says that nothing was found."""
+    return len(answer) <= LONGEST_REFUSAL and bool(FOUND_NOTHING.search(answer))
