@@ -34,6 +34,7 @@ from ...surface.opening import SETTINGS, open_store
 from ...surface.streams import output, tell
 from ..hosts import PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
+from .conversation import with_transcript
 from .prompts import is_question_for_memory, read, relevance_of
 from .runs import ANSWERED, FAILED, LATE, SILENT, note_run
 from .state import Session, last_start, note_refusal
@@ -137,7 +138,7 @@ def run_recall(args: Namespace) -> int:
     answer = ""
     event, kind, outcome = "", PROMPT, FAILED
     try:
-        hook = _hook(args)
+        hook = with_transcript(args.host, _hook(args))
         event = str(hook.get("hook_event_name", ""))
         known = _kind(args, event)
         if known is None:
@@ -200,7 +201,8 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
         deadline.met()
     if not results:
         return ""
-    session.note(results)
+    if not (args.host and hosts()[args.host].forgets_passages):
+        session.note(results)
     return f"{HEADING}\n{printed(results)}"
 
 
