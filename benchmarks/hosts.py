@@ -250,11 +250,11 @@ def installed(name: str, folder: Path) -> str:
         command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
         if done.returncode:
-            return f"not installed: {done.stderr.strip()[-200:]}"
+            return f"not installed: {' '.join(done.stderr.split())[:200]}"
     words = [AGENTS[name].command[0], "--version"]
     done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
     version = re.search(r"\d+\.\d+\.\d+", done.stdout)
-    return version[0] if version else f"not installed: {done.stderr.strip()[-200:]}"
+    return version[0] if version else f"not installed: {' '.join(done.stderr.split())[:200]}"
 
 
 def row_of(trial: Trial, version: str, count: int) -> Row:
