@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from shlex import join
+from shutil import rmtree
 from typing import Any, TextIO
 
 from ..addresses import absolute
@@ -86,6 +87,8 @@ def _run(args: Namespace, *, is_connecting: bool) -> int:
             changes = target.changes()
             for change in changes if is_connecting else reversed(changes):
                 (connect if is_connecting else disconnect)(change)
+            for folder in [] if is_connecting else target.transcripts():
+                rmtree(folder)
             result["done"] = True
         else:
             is_done = False
@@ -166,6 +169,8 @@ def _plan(target: Target, is_connecting: bool) -> dict[str, Any]:
             lines = unified_diff((before or "").splitlines(), (after or "").splitlines(), n=1)
             shown = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
             planned.append({"path": change.path, "lines": shown, "removed": after is None})
+    for folder in [] if is_connecting else target.transcripts():
+        planned += [{"path": folder, "lines": [], "removed": True}]
     return {
         "host": target.host.name,
         "workspace": target.workspace,

@@ -19,6 +19,7 @@ from .edits import BOM, edit
 from .entries import NAME, SILENT, with_json, with_toml, without_json, without_toml
 from .hosts import File, Host, filled
 from .json_text import values_of
+from .recall.conversation import folder_of
 from .recall.state import state_folder
 
 RECORD = "connected.json"
@@ -57,6 +58,13 @@ class Target(NamedTuple):
         """The changes that connect the host, one for each file."""
         return [self._change(file) for file in self.host.files]
 
+    def transcripts(self) -> list[str]:
+        """The folder of the conversations that `recall` kept for the host of a user, if there is
+        one. `disconnect` removes it.
+        """
+        folder = None if self.workspace else folder_of(self.host)
+        return [folder] if folder and os.path.isdir(folder) else []
+
     def _change(self, file: File) -> Change:
         path = self.host.path(file.user, os.path.expanduser("~"))
         if self.workspace is not None:
@@ -70,7 +78,6 @@ class Target(NamedTuple):
                 "{program}": self.command[0],
                 "{arguments}": self.command[1:],
                 "{hook}": hook_command(self.host, self.command),
-                "{plugin}": _delivered(f"plugins/{self.host.name}"),
             },
         )
         return Change(
@@ -99,7 +106,7 @@ def hook_command(host: Host, command: Sequence[str]) -> str:
 
 
 def _delivered(name: str) -> str:
-    """The path of a file or folder that is delivered with the program."""
+    """The path of a file that is delivered with the program."""
     top = CHECKOUT
     if not in_checkout():
         top = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share")

@@ -21,11 +21,14 @@ END = "end"  # nothing; the transcript is ingested
 
 
 class Kept(NamedTuple):
-    """Notes or transcripts that a host keeps. `paths` are alternatives."""
+    """Notes or transcripts that a host keeps. `paths` are alternatives. This program writes the
+    files if `is_ours`.
+    """
 
     paths: Sequence[str]
     collection: str
     has_all_workspaces: bool = False
+    is_ours: bool = False
 
 
 class File(NamedTuple):
@@ -52,6 +55,7 @@ class Host(NamedTuple):
     transcripts: Sequence[Kept] = ()
     project_names: str = ""
     events: Mapping[str, str] = {}
+    forgets_passages: bool = False
     replies: Mapping[str, Mapping[str, Any]] = {}
     inserted: Sequence[str] = ()
     trust: str = ""

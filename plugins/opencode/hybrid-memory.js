@@ -1,11 +1,8 @@
-// The plugin of opencode: recall before each prompt, and the transcript after each answer.
+// The plugin of opencode: recall before each prompt, and the conversation after each answer.
 // The command hybrid-memory gives every answer. `hybrid-memory connect opencode` puts this file into
 // ~/.config/opencode/plugins, with the command's path.
 
 import { spawn } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
 
 const COMMAND = ["hybrid-memory"];
 const MOST_MS = 5_000;
@@ -31,56 +28,63 @@ function recall(event) {
   });
 }
 
-function transcripts() {
-  const state = process.env.XDG_STATE_HOME ?? "";
-  const top = isAbsolute(state) ? state : join(homedir(), ".local", "state");
-  return join(top, "hybrid-memory", "transcripts", "opencode");
+function isSpoken(part) {
+  return part.type === "text" && !part.synthetic && !part.ignored;
 }
 
 function spoken(parts) {
-  return parts.filter((part) => part.type === "text" && !part.synthetic && !part.ignored).map((part) => part.text);
+  return parts
+    .filter(isSpoken)
+    .map((part) => part.text)
+    .join("\n\n");
 }
 
-/** Write the messages of a session in the form of pi, and return the path; opencode keeps them in a database. */
-async function transcript(client, sessionID, cwd) {
-  const { data } = await client.session.messages({ path: { id: sessionID } });
-  const lines = [{ type: "session", version: 3, id: sessionID, cwd }];
-  for (const { info, parts } of data ?? []) {
-    const content = spoken(parts).map((text) => ({ type: "text", text }));
-    lines.push({ type: "message", timestamp: new Date(info.time.created).toISOString(), message: { role: info.role, content } });
-  }
-  const folder = transcripts();
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, `${sessionID.replace(/[^A-Za-z0-9_-]/g, "-")}.jsonl`);
-  await writeFile(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""), { mode: 0o600 });
-  return path;
+function isOurs(part) {
+  return part.type === "text" && part.synthetic && part.id?.endsWith("_memory");
 }
 
 export const HybridMemory = async ({ client, directory }) => {
-  const ingest = async (event, sessionID) => {
-    try {
-      const path = await transcript(client, sessionID, directory);
-      await recall({ hook_event_name: event, session_id: sessionID, cwd: directory, transcript_path: path });
-    } catch {
-      // the session ended, or the disk is full; the next event tries again
-    }
+  const messages = async (sessionID) => {
+    const { data } = await client.session.messages({ path: { id: sessionID } });
+    return (data ?? []).map(({ info, parts }) => ({
+      role: info.role,
+      text: spoken(parts),
+      timestamp: new Date(info.time.created).toISOString(),
+    }));
   };
+  const tell = (name, sessionID, fields) =>
+    recall({ hook_event_name: name, session_id: sessionID, cwd: directory, ...fields });
   return {
     "chat.message": async ({ sessionID }, { message, parts }) => {
-      const prompt = spoken(parts).join("\n");
-      const passages = await recall({ hook_event_name: "chat.message", prompt, session_id: sessionID, cwd: directory });
+      const passages = await tell("chat.message", sessionID, { prompt: spoken(parts) });
       if (passages) {
         const id = `prt_${message.id.replace(/^msg_/, "")}_memory`;
-        parts.push({ id, sessionID, messageID: message.id, type: "text", text: passages, synthetic: true });
+        const part = { id, sessionID, messageID: message.id, type: "text", text: passages, synthetic: true };
+        parts.push({ ...part, ignored: true }); // it stays out of requests, as that for a title
+      }
+    },
+    // Before a request for an answer
+    "experimental.chat.messages.transform": async (_input, output) => {
+      for (const { parts } of output.messages) {
+        for (const part of parts.filter(isOurs)) {
+          part.ignored = false;
+        }
       }
     },
     event: async ({ event }) => {
-      if (event.type === "session.idle") {
-        await ingest("session.idle", event.properties.sessionID);
+      const isCompacted = event.type === "session.compacted";
+      if (event.type !== "session.idle" && !isCompacted) {
+        return;
       }
-    },
-    "experimental.session.compacting": async ({ sessionID }) => {
-      await ingest("experimental.session.compacting", sessionID);
+      const { sessionID } = event.properties;
+      try {
+        await tell("session.idle", sessionID, { messages: await messages(sessionID) });
+        if (isCompacted) {
+          await tell("session.compacted", sessionID, { source: "compact" });
+        }
+      } catch {
+        // opencode ends; the next event tries again
+      }
     },
   };
 };

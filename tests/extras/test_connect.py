@@ -205,6 +205,30 @@ def test_a_slot_returns_to_the_plugin_that_had_it(home: Path, run: Run) -> None:
     assert json.loads(file.read_text()) == before | {"later": 1}
 
 
+@pytest.mark.parametrize(
+    "host",
+    [name for name in CONNECTED if any(kept.is_ours for kept in hosts()[name].transcripts)],
+)
+def test_disconnect_removes_our_transcripts(
+    host: str, home: Path, run: Run, tmp_path: Path
+) -> None:
+    ours = tmp_path / "state/hybrid-memory/transcripts" / host
+    session = '{"type": "session", "version": 3, "id": "a"}\n'
+    said = '{"type": "message", "message": {"role": "user", "content": "The okapi is blue."}}\n'
+    ours.mkdir(parents=True)
+    (ours / "a.jsonl").write_text(session + said)
+    run("ingest", "--path", str(ours), "--pattern", "*.jsonl", "--keep-missing")
+    answer(run("connect", host, "--yes"))
+    if host in OF_WORKSPACES:
+        answer(run("disconnect", host, "--dir", str(home), "--yes"))
+    assert ours.exists()
+    [result] = answer(run("disconnect", host, "--yes"))
+    assert {"path": str(ours), "lines": [], "removed": True} in result["changes"]
+    assert not ours.exists()
+    run("update")
+    assert [hit["text"] for hit in answer(run("search", "okapi"))] == ["User: The okapi is blue."]
+
+
 def test_links_stay_links(home: Path, run: Run, tmp_path: Path) -> None:
     dotfiles = tmp_path / "dotfiles.json"
     dotfiles.write_text('{"model": "opus"}\n')

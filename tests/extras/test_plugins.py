@@ -195,17 +195,22 @@ def test_the_manifest_of_openclaw_has_the_published_form() -> None:
 
 CALL = """
 import plugin from "./plugin.mjs";
+const [, , config, workspace, core] = process.argv;
 const tools = {}, hooks = {}, warnings = [];
 let capability;
 plugin.register({
-  config: {plugins: {slots: {memory: "hybrid-memory"}, entries: {"memory-core": {enabled: process.argv[3] === "enabled"}}}},
+  config: {plugins: {slots: {memory: "hybrid-memory"}, entries: {"memory-core": {enabled: core === "enabled"}}}},
   logger: {warn: (line) => warnings.push(line)},
-  pluginConfig: JSON.parse(process.argv[2]),
-  registerTool: (tool) => { tools[tool.name] = tool; },
+  pluginConfig: JSON.parse(config),
+  runtime: {agent: {resolveAgentWorkspaceDir: (cfg, agentId) => cfg.workspaces[agentId]}},
+  registerTool: (create) => {
+    const tool = create({ workspaceDir: workspace });
+    tools[tool.name] = tool;
+  },
   registerMemoryCapability: (given) => { capability = given; },
   on: (name, handler) => { hooks[name] = handler; },
 });
-const { manager, error } = await capability.runtime.getMemorySearchManager({});
+const { manager, error } = await capability.runtime.getMemorySearchManager({ cfg: {workspaces: {main: workspace}}, agentId: "main" });
 const managed = manager && {
   status: manager.status(),
   hits: await manager.search("Which port does Atlas listen on?", { maxResults: 1 }),
@@ -215,12 +220,38 @@ const managed = manager && {
 const text = async (name, params) => {
   try { return (await tools[name].execute("1", params)).content[0].text; } catch (error) { return `Error: ${error.message}`; }
 };
+const classify = async (...relativePaths) =>
+  (await capability.runtime.classifyWorkspaceMemoryPaths({ workspaceDir: workspace, relativePaths })).map((row) => row.originClass);
+const readSources = [{ relativePath: "MEMORY.md", canonicalRelativePath: "MEMORY.md" }, { relativePath: "USER.md" }];
+const remote = await capability.runtime.classifyWorkspaceMemoryPaths({
+  workspaceDir: "/on/another/machine", relativePaths: ["MEMORY.md", "USER.md"], readSources,
+});
+const context = { sessionId: "one", sessionKey: "agent:main:main", workspaceDir: workspace };
+const recalled = async (currentUserMessage) =>
+  (await hooks.before_prompt_build({ currentUserMessage }, context))?.prependContext ?? "";
+const messages = [
+  { role: "user", content: "Who feeds the okapi? password=hunter2hunter2", timestamp: 1 },
+  { role: "assistant", content: [{ type: "text", text: "Juno does." }, { type: "toolCall", name: "made up" }], timestamp: 2 },
+  { role: "toolResult", content: "made up", timestamp: 3 },
+];
+await hooks.agent_end({ messages }, context);
+const isWhole = !JSON.parse(config).collection; // else the tool does not see sessions
+for (let left = 150; isWhole && left && !(await text("memory_search", {query: "okapi"})).includes("Juno"); left--) {
+  await new Promise((resolve) => setTimeout(resolve, 200));
+}
+const ofSession = [await recalled("Who feeds our okapi?")];
+await hooks.after_compaction({}, { sessionKey: "agent:main:main" });
+ofSession.push(await recalled("Who feeds our okapi?"));
 console.log(JSON.stringify({
   tools: Object.keys(tools),
   found: await text("memory_search", {query: "Which port does Atlas listen on?", maxResults: 1}),
   read: await text("memory_get", {path: "memory/atlas.md#L1-L9", from: 3, lines: 1}),
   outside: await text("memory_get", {path: "elsewhere/b.md"}),
   around: await text("memory_get", {path: "memory/../private/secret.md"}),
+  recalled: [await recalled("Which port does our host Atlas listen on?"), await recalled("Which port does our host Atlas listen on?")],
+  ofSession,
+  origins: await classify("MEMORY.md", "link.md", "nothing.md", "../atlas.md"),
+  remote: remote.map((row) => row.originClass),
   warnings,
   managed,
   error,
@@ -230,28 +261,52 @@ console.log(JSON.stringify({
 """
 
 
+def call_openclaw(
+    tmp_path: Path, config: dict[str, str], *words: str, env: dict[str, str] | None = None
+) -> Any:
+    """What the plugin of OpenClaw answers for a workspace, in a process that began elsewhere."""
+    (tmp_path / "MEMORY.md").write_text("Remember.\n")
+    (tmp_path / "link.md").symlink_to(ROOT / "README.md")
+    elsewhere = tmp_path / "other/folder"
+    elsewhere.mkdir(parents=True)
+    shutil.copy(PLUGINS / "openclaw/index.js", elsewhere / "plugin.mjs")
+    (elsewhere / "call.mjs").write_text(CALL)
+    command = ["node", "call.mjs", json.dumps(config), str(tmp_path), *words]
+    done = subprocess.run(
+        command, env=env, cwd=elsewhere, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def stored(memory: dict[str, str], words: str) -> str:
+    """What a search for an okapi prints, once it contains these words."""
+    end = time.monotonic() + 60
+    search = [COMMAND, "search", "okapi", "--json"]
+    while words not in (
+        found := subprocess.run(search, env=memory, capture_output=True, text=True).stdout
+    ):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    return found
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 @pytest.mark.parametrize("collection", [None, "memory"])
 def test_the_tools_of_openclaw_answer_as_the_command_does(
     memory: dict[str, str], tmp_path: Path, collection: str | None
 ) -> None:
-    shutil.copy(PLUGINS / "openclaw/index.js", tmp_path / "plugin.mjs")
-    (tmp_path / "call.mjs").write_text(CALL)
     private = Path(memory["HOME"]) / "private"
     private.mkdir(exist_ok=True)
     (private / "secret.md").write_text("The safe opens with 4711.\n")
     ingest = [str(COMMAND), "ingest", "--path", str(private), "--quiet"]
     subprocess.run(ingest, env=memory, capture_output=True, check=True)
-    config = {"command": str(COMMAND)} | ({"collection": collection} if collection else {})
-    done = subprocess.run(
-        ["node", "call.mjs", json.dumps(config)],
-        env=memory,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    told = json.loads(done.stdout)
+    wrapper = tmp_path / "wrapper"
+    log = tmp_path / "folders"
+    wrapper.write_text(f'#!/bin/sh\npwd >> {log}\nexec {COMMAND} "$@"\n')
+    wrapper.chmod(0o755)
+    config = {"command": str(wrapper)} | ({"collection": collection} if collection else {})
+    told = call_openclaw(tmp_path, config, env=memory)
+    assert set(log.read_text().splitlines()) == {str(tmp_path)}
     assert told["tools"] == ["memory_search", "memory_get"]
     assert told["found"].startswith("**memory/atlas.md#L")
     assert json.loads(told["read"])["text"] == "Atlas listens on port 2222."
@@ -261,6 +316,9 @@ def test_the_tools_of_openclaw_answer_as_the_command_does(
     else:
         assert "4711" in told["around"]
     assert told["warnings"] == []
+    assert all("2222" in passages for passages in told["recalled"])
+    assert told["origins"] == ["agent", "untrusted", "untrusted", "untrusted"]
+    assert told["remote"] == ["agent", "untrusted"]
     managed = told["managed"]
     assert managed["status"]["backend"] == "builtin"
     assert managed["status"]["files"] == 2
@@ -273,15 +331,19 @@ def test_the_tools_of_openclaw_answer_as_the_command_does(
     assert told["flush"]["relativePath"].startswith("memory/19")
     assert told["flush"]["prompt"].startswith(BEFORE_COMPACTION)
     assert "elsewhere" in told["outside"]
+    if not collection:
+        before, after = told["ofSession"]
+        assert "Juno" not in before, "the context has it"
+        assert "Juno" in after, "the context was compacted"
+    found = stored(memory, "Assistant: Juno does.")
+    assert "sessions-openclaw/one.jsonl" in found
+    assert "made up" not in found
+    assert "hunter2" not in found
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_openclaw_is_told_how_to_get_a_missing_command(tmp_path: Path) -> None:
-    shutil.copy(PLUGINS / "openclaw/index.js", tmp_path / "plugin.mjs")
-    (tmp_path / "call.mjs").write_text(CALL)
-    command = ["node", "call.mjs", json.dumps({"command": str(tmp_path / "nothing")}), "enabled"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
+    told = call_openclaw(tmp_path, {"command": str(tmp_path / "nothing")}, "enabled")
     assert "uv tool install --editable ." in told["found"]
     assert told["error"] == told["found"].removeprefix("Error: ")
     assert "plugins.entries.memory-core.enabled false" in told["warnings"][0]
@@ -291,15 +353,19 @@ CALL_OPENCODE = """
 import { HybridMemory } from "./plugin.mjs";
 const parts = (text) => [{ type: "text", text }, { type: "text", text: "made up", synthetic: true }];
 const messages = [
-  { info: { role: "user", time: { created: 0 } }, parts: parts("Who feeds the okapi?") },
+  { info: { role: "user", time: { created: 0 } }, parts: parts("Who feeds the okapi? password=hunter2hunter2") },
   { info: { role: "assistant", time: { created: 0 } }, parts: parts("Juno does.") },
 ];
 const client = { session: { messages: async ({ path }) => ({ data: path.id === "ses_1" ? messages : [] }) } };
 const hooks = await HybridMemory({ client, directory: process.argv[2] });
 const asked = parts("Which port does our host Atlas listen on?");
 await hooks["chat.message"]({ sessionID: "ses_1" }, { message: { id: "msg_1" }, parts: asked });
-await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_1" } } });
-console.log(JSON.stringify({ keys: Object.keys(hooks), added: asked.slice(2) }));
+const added = structuredClone(asked.slice(2));
+await hooks["experimental.chat.messages.transform"]({}, { messages: [{ info: {}, parts: asked }] });
+for (const type of ["session.idle", "session.idle", "session.compacted", "session.updated"]) {
+  await hooks.event({ event: { type, properties: { sessionID: "ses_1" } } });
+}
+console.log(JSON.stringify({ keys: Object.keys(hooks), added, shown: asked }));
 """
 
 
@@ -323,19 +389,20 @@ def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
         check=True,
     )
     told = json.loads(done.stdout)
-    assert told["keys"] == ["chat.message", "event", "experimental.session.compacting"]
+    assert told["keys"] == ["chat.message", "experimental.chat.messages.transform", "event"]
     [part] = told["added"]
     assert part["synthetic"]
+    assert part["ignored"], "a request for a title has no passages"
     assert "2222" in part["text"]
-    ended = time.monotonic() + 60
-    search = [COMMAND, "search", "okapi", "--json"]
-    while "Assistant: Juno does." not in (
-        found := subprocess.run(search, env=memory, capture_output=True, text=True).stdout
-    ):
-        assert time.monotonic() < ended
-        time.sleep(0.2)
+    assert told["shown"][2] == part | {"ignored": False}
+    assert "ignored" not in told["shown"][1]
+    found = stored(memory, "Assistant: Juno does.")
     assert "made up" not in found
     assert "sessions-opencode/ses_1.jsonl" in found
+    [file] = (tmp_path / ".local/state/hybrid-memory/transcripts/opencode").iterdir()
+    assert "hunter2" not in file.read_text()
+    assert len(file.read_text().splitlines()) == 3, "each message is written once"
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_server_json_has_the_published_form_and_the_name_in_the_readme() -> None:

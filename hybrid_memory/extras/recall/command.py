@@ -32,6 +32,7 @@ from ...surface.streams import output, tell
 from ..formats.inserted import HEADING
 from ..hosts import END, PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
+from .conversation import with_transcript
 from .prompts import CHARACTERS, FLOOR
 from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, NoMemoryError, note_run
 from .state import Begun, Session, begun, note_begun
@@ -132,7 +133,7 @@ def run_recall(args: Namespace) -> int:
 
 
 def _run(args: Namespace) -> None:
-    hook = _hook(args)
+    hook = with_transcript(args.host, _hook(args))
     event = str(hook.get("hook_event_name", ""))
     kind = _kind(args, event)
     if kind is None:
@@ -254,7 +255,8 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
         deadline.met()
     if not results:
         return ""
-    session.note(results)
+    if not (args.host and hosts()[args.host].forgets_passages):
+        session.note(results)
     return f"{HEADING}\n{printed(results)}"
 
 
