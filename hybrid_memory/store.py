@@ -179,6 +179,10 @@ class HybridStore:
                 self._fitting = choice.fitting(self.config, identity) or given
             return self._fitting
 
+    def limit_queries(self, seconds: float) -> None:
+        """Wait at most this long for the embedding of a query; call it before the first search."""
+        self.config["query_timeout"] = min(seconds, self.config["query_timeout"])
+
     @property
     def may_change_over(self) -> bool:
         """Whether a better model may replace the store's: it is the built-in one, because the user

@@ -16,6 +16,7 @@ from ..text.characters import plural, storable
 from . import prompts
 from .transport import (
     BUSY,
+    LATE,
     LONG,
     REST,
     RETRY,
@@ -82,6 +83,7 @@ class BaseEmbedder:
         self.query_timeout = min(query_timeout, DAY)
         self.document_timeout = min(document_timeout, DAY)
         self.problem: str | None = None
+        self.is_late = False
         self._logged: str | None = None
         # Called with a line when the server lets a request wait for longer than SILENCE
         self.on_wait: Callable[[str], None] = log.warning
@@ -102,16 +104,19 @@ class BaseEmbedder:
         [vector] = self.embed_queries([text])
         return vector
 
-    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed_queries(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         """The vectors of queries, in the order of the texts; [] for those that the server does not
-        give within query_timeout. What is not in the cache is one request.
+        give within `seconds`, at most query_timeout. What is not in the cache is one request.
         """
         self.problem = None
+        self.is_late = False
         keys = {text: (self.model, self._with_prompt(text, QUERY)) for text in texts}
         vectors = {text: self._cache.get(key, []) for text, key in keys.items()}
         missing = [text for text, vector in vectors.items() if not vector]
         if missing:
-            vectors |= zip(missing, self._embed(missing, QUERY), strict=True)
+            vectors |= zip(missing, self._embed(missing, QUERY, seconds), strict=True)
         for text, vector in vectors.items():
             if vector:
                 self._cache[keys[text]] = vector
@@ -162,12 +167,16 @@ class BaseEmbedder:
 
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
         assert self._server
-        limit = self.query_timeout
-        if role == DOCUMENT:
-            limit = self.document_timeout
         return self._server.call(
-            path, payload, silence=limit + READ_TIMEOUT, texts=texts, patient=role == DOCUMENT
+            path,
+            payload,
+            silence=self._limit(role) + READ_TIMEOUT,
+            texts=texts,
+            patient=role == DOCUMENT,
         )
+
+    def _limit(self, role: str) -> float:
+        return self.query_timeout if role == QUERY else self.document_timeout
 
     def _name(self) -> str:
         if self._server:
@@ -189,12 +198,12 @@ class BaseEmbedder:
     ) -> list[list[float]]:
         """Embed texts; [] for texts without a vector. Equal texts are sent once, blank texts never."""
         self.problem = None
+        self.is_late = False
         to_send = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
-        timeout = self.document_timeout
+        timeout = self._limit(role)
         if seconds is not None:
             timeout = min(seconds, timeout)
-        limit = self.query_timeout if role == QUERY else math.inf
-        call = _Call(to_send, role, timeout, limit)
+        call = _Call(to_send, role, timeout, timeout if role == QUERY else math.inf)
         try:
             for batch in self._batches(to_send):
                 self._embed_part(call, batch, TRIES)
@@ -206,6 +215,7 @@ class BaseEmbedder:
                 self._report(problem)
         except Failure as failure:
             self.close()
+            self.is_late = failure.kind == LATE
             self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
             self._report(failure.reason)
         if call.vectors and not self.problem:
@@ -235,7 +245,7 @@ class BaseEmbedder:
         """Handle a failed batch: halve it until one text is left; shorten that text or leave it
         out.
         """
-        if failure.kind in (STOP, BUSY):
+        if failure.kind in (STOP, LATE, BUSY):
             raise failure
         text = call.sent[batch[0]]
         crashed = failure.kind == RETRY and "EOF" in failure.reason
@@ -305,14 +315,16 @@ class BaseEmbedder:
     def _timeout_message(self, call: "_Call") -> str:
         """The message for a time-out, with the limit that was exceeded."""
         if call.role == QUERY:
-            return self._late_query()
+            return self._late_query(call.timeout)
         if call.timeout < self.document_timeout:
             left = duration(call.timeout)
             return f"{self._name()} did not answer in the {left} left for embedding"
         return f"{self._name()} did not answer within {self.document_timeout:g} s"
 
-    def _late_query(self) -> str:
-        limit = f"{self.query_timeout:g} s (query_timeout)"
+    def _late_query(self, seconds: float) -> str:
+        limit = f"{seconds:g} s"
+        if seconds == self.query_timeout:
+            limit += " (query_timeout)"
         return f"{self._name()} did not answer within {limit}; loading a model takes longer"
 
     def _within(
@@ -338,7 +350,7 @@ class BaseEmbedder:
         try:
             return within(seconds, work, SILENCE, on_silence)
         except TimeoutError as error:
-            raise Failure(STOP, late, REST) from error
+            raise Failure(LATE, late, REST) from error
 
     def _unit(self, vector: Any) -> list[float]:
         """Cut a vector to wanted_dims and scale it to length 1.

@@ -18,6 +18,9 @@ class OllamaEmbedder(BaseEmbedder):
     """`options` are the keyword arguments of BaseEmbedder."""
 
     provider = "ollama"
+    # Ollama computes text by text, and a query of another process waits for a whole request. Larger
+    # requests are at most 5 % faster.
+    batch_size = 4
     _server: Server
 
     def __init__(
@@ -56,7 +59,9 @@ class OllamaEmbedder(BaseEmbedder):
         try:
             self._check_rest(DOCUMENT)
             reply = self._within(
-                self.query_timeout, self._late_query(), lambda: self._call("/api/tags", None, QUERY)
+                self.query_timeout,
+                self._late_query(self.query_timeout),
+                lambda: self._call("/api/tags", None, QUERY),
             )
             if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):
                 raise self._server.nonsense()

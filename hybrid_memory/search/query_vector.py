@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ..storage.interface import Storage
     from ..text.query import Query
 
+# After a server was late with a query's embedding, queries wait only this long for some time, each in
+# seconds: a model that is loaded takes milliseconds
+SHORT_WAIT = 0.5
+SHORT_WAITS = 300.0
 BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
 
 
@@ -94,8 +98,18 @@ def _embedded(
 ) -> list[list[float]]:
     if embedder.provider in BUILTIN:
         return embedder.embed_queries(texts)  # faster than looking them up
+
+    def ask(new: list[str]) -> list[list[float]]:
+        is_slow = storage.embeddings.was_server_late(SHORT_WAITS)
+        vectors = embedder.embed_queries(new, seconds=SHORT_WAIT if is_slow else None)
+        if embedder.is_late and storage.embeddings.note_late_server(SHORT_WAITS):
+            from ..embedding.loading import start_loading  # few searches need it
+
+            start_loading(settings, identity)
+        return vectors
+
     cache = storage.query_cache(settings["query_cache_size"])
-    return cache.vectors(identity, texts, embedder.embed_queries)
+    return cache.vectors(identity, texts, ask)
 
 
 def _backlog(storage: "Storage") -> str | None:

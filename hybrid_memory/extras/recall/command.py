@@ -48,6 +48,7 @@ LEAST_CONFIDENCE = 0.04  # of a passage that is printed with others
 SECONDS = 0.3  # of CPU time
 READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close it
 WALL_SECONDS = 2.0  # least limit of real time: machines that compile and test are busy
+QUERY_SHARE = 0.5  # of the real time, at most: then keywords answer in the rest
 LIMIT = 16  # passages that compete for the budget; about five fit
 START = 0.1  # seconds; the start of the process counts towards the timeout up to this
 NAMED = 3  # documents listed in the line about new notes
@@ -232,6 +233,8 @@ def _hook(args: Namespace) -> dict[str, Any]:
 def _passages(args: Namespace, prompt: str, session: Session) -> list[Result]:
     filters = filters_of(given(args, FILTERS))
     with open_store(args) as store:
+        if args.timeout:
+            store.limit_queries(QUERY_SHARE * max(args.timeout, WALL_SECONDS))
         return recalled(
             store,
             prompt,
