@@ -11,7 +11,8 @@ from . import config as configuration
 from . import messages
 from .addresses import server_scheme
 from .embedding import choice
-from .embedding.identity import conflict
+from .embedding.identity import conflict, identity_of
+from .embedding.loading import load_later
 from .errors import ConfigError, ConnectionLostError
 from .registry import ENGINES, RERANKERS, load
 from .search.advice import advise
@@ -148,7 +149,9 @@ class HybridStore:
             from .embedding.guard import complete  # only for an embedder of a program
 
             return complete(self._given_embedder)
-        made = choice.make(self.config, self.storage.embeddings.identity(), self._some_texts)
+        made = choice.make(
+            self.config, self.storage.embeddings.identity(), self._some_texts, self._load_later
+        )
         if made and hasattr(made, "on_wait"):
             made.on_wait = self._on_wait
         return made
@@ -204,6 +207,10 @@ class HybridStore:
         if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:
             return None
         return choice.ADVICE.get(identity["provider"])
+
+    def _load_later(self, embedder: "Embedder") -> None:
+        identity = identity_of(embedder) | {"dims": embedder.wanted_dims}
+        load_later(self.config, identity, self.storage.embeddings.note_late_server)
 
     def _some_texts(self) -> list[str]:
         """The texts about to be ingested, and the beginnings of the newest documents."""

@@ -290,7 +290,7 @@ class FakeOllama(Server):
         return names | {"details": details, "capabilities": capabilities}
 
     def _known(self, name: str) -> bool:
-        return _tagged(name).lower() in {_tagged(model).lower() for model in self.models}
+        return _full(name) in map(_full, self.models)
 
     def _show(self, body: Any) -> Any:
         name = body.get("model") or body.get("name")
@@ -414,6 +414,12 @@ class FakeOllama(Server):
             return full
         norm = math.hypot(*full[:dimensions]) or 1.0
         return [x / norm for x in full[:dimensions]]
+
+
+def _full(name: str) -> str:
+    """The name by which Ollama finds a model, however it is spelled."""
+    name = name.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return _tagged(name)
 
 
 def _tagged(name: str) -> str:

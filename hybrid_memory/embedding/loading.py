@@ -8,7 +8,7 @@ loading takes.
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 from typing import Any
@@ -17,14 +17,21 @@ from ..config import Settings
 from .choice import fitting
 
 WORD = "load"
+# Seconds during which a server that was late is not asked again to load its model
+PERIOD = 300.0
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def start_loading(settings: Settings, identity: Mapping[str, Any]) -> None:
+def load_later(
+    settings: Settings, identity: Mapping[str, Any], note_late: Callable[[float], bool]
+) -> None:
     """Start a process that waits for the model of this identity. Does not wait for that process.
 
-    The settings are sent through a pipe, because a URL may contain a password.
+    `note_late` returns whether nobody has done so in the last PERIOD. The settings are sent through
+    a pipe, because a URL may contain a password.
     """
+    if not note_late(PERIOD):
+        return
     from subprocess import DEVNULL, PIPE, Popen  # few commands need it
 
     # The program's own folder is the working directory, so that no module comes from the user's

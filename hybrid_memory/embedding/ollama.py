@@ -41,8 +41,10 @@ class OllamaEmbedder(BaseEmbedder):
         )
 
     def is_available(self) -> bool:
-        """Whether the server answers and has the model. Does not load the model."""
-        return self._listed_model() is not None
+        """Whether the server has the model and embeds a word with it. A listed model may be unable
+        to run.
+        """
+        return self._listed_model() is not None and super().is_available()
 
     def fingerprint(self) -> str | None:
         """The digest of the model: `ollama pull` may replace a model by another of the same name."""

@@ -151,6 +151,8 @@ def embed_pending(
     count = 0
     before = NEWEST
     problems: dict[str, None] = {}
+    if embedder.is_final and embedder.problem:  # why no better model embeds
+        problems[embedder.problem] = None
     while batch := storage.embeddings.pending(before, limit.batch_size, tried=may_ask_again):
         seconds_left = limit.left
         if seconds_left == 0.0:

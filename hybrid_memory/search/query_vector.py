@@ -15,6 +15,7 @@ from ..embedding.identity import (
     meanwhile,
     name_of,
 )
+from ..embedding.loading import PERIOD, load_later
 from ..errors import Message, WayOut
 from ..storage.rows import Identity
 
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
     from ..storage.interface import Storage
     from ..text.query import Query
 
-# After a server was late with a query's embedding, queries wait only this long for some time, each in
-# seconds: a model that is loaded takes milliseconds
+# Seconds that a query waits if the server was late a short time ago; a loaded model needs
+# milliseconds
 SHORT_WAIT = 0.5
-SHORT_WAITS = 300.0
 BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
 
 
@@ -100,12 +100,10 @@ def _embedded(
         return embedder.embed_queries(texts)  # faster than looking them up
 
     def ask(new: list[str]) -> list[list[float]]:
-        is_slow = storage.embeddings.was_server_late(SHORT_WAITS)
+        is_slow = storage.embeddings.was_server_late(PERIOD)
         vectors = embedder.embed_queries(new, seconds=SHORT_WAIT if is_slow else None)
-        if embedder.is_late and storage.embeddings.note_late_server(SHORT_WAITS):
-            from ..embedding.loading import start_loading  # few searches need it
-
-            start_loading(settings, identity)
+        if embedder.is_late:
+            load_later(settings, identity, storage.embeddings.note_late_server)
         return vectors
 
     cache = storage.query_cache(settings["query_cache_size"])

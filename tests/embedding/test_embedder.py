@@ -300,7 +300,12 @@ def test_available_if_the_model_is_there(installed, asked):
         embedder = OllamaEmbedder(ollama.url, asked)
         assert embedder.is_available()
         assert embedder.problem is None
-        assert ollama.embed_requests == []
+
+
+def test_unavailable_if_the_model_is_listed_but_does_not_work(ollama, embedder):
+    ollama.cannot_load = "signal: illegal instruction"
+    assert not embedder.is_available()
+    assert "terminated: signal: illegal instruction" in embedder.problem
 
 
 @pytest.mark.parametrize("asked", ["nomic-embed-text:v2", "other", "user/nomic-embed-text", ""])
