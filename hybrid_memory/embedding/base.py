@@ -7,7 +7,7 @@ not raise: the vector is [] and `problem` gives the reason in one line.
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -242,8 +242,8 @@ class BaseEmbedder:
                 call.left_out.append(str(error))
 
     def _handle_failure(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
-        """Handle a failed batch: halve it until one text is left; shorten that text or leave it
-        out.
+        """Handle a failed batch: halve it until one text is left, or send parts of batch_size if the
+        server has lowered that; shorten a single text or leave it out.
         """
         if failure.kind in (STOP, LATE, BUSY):
             raise failure
@@ -253,8 +253,9 @@ class BaseEmbedder:
         if len(batch) > 1:
             if too_long:
                 batch = sorted(batch, key=len)  # so that the long texts are in one half
-            half = len(batch) // 2
-            for part in (batch[:half], batch[half:]):
+            size = min((len(batch) + 1) // 2, self.batch_size)
+            for start in range(0, len(batch), size):
+                part = batch[start : start + size]
                 self._embed_part(call, part, TRIES if len(part) == 1 else 1)
         elif too_long and len(text) > SHORTEST:
             call.sent[batch[0]] = text[: int(len(text) * SHORTER)]
@@ -265,18 +266,20 @@ class BaseEmbedder:
             if call.strikes == STRIKES:
                 raise failure
 
-    def _batches(self, texts: list[str]) -> list[list[str]]:
-        batches: list[list[str]] = []
+    def _batches(self, texts: list[str]) -> Iterator[list[str]]:
+        """Yield batches of at most batch_size texts, which a batch may lower for the later ones."""
+        batch: list[str] = []
         size = 0
         for text in texts:
             length = len(text.encode("utf-8", "replace"))
-            is_full = size + length > self.batch_bytes
-            if not batches or is_full or len(batches[-1]) == self.batch_size:
-                batches.append([])
+            if batch and (size + length > self.batch_bytes or len(batch) >= self.batch_size):
+                yield batch
+                batch = []
                 size = 0
-            batches[-1].append(text)
+            batch.append(text)
             size += length
-        return batches
+        if batch:
+            yield batch
 
     def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
         """Get a raw vector for each text. Tries again if the server fails or asks to wait. Raises

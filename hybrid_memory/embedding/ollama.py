@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from .base import DOCUMENT, QUERY, READ_TIMEOUT, BaseEmbedder
-from .transport import REST, STOP, Failure, Server, within
+from .transport import LONG, REST, STOP, Failure, Server, within
 
 # A Go duration; by default Ollama unloads a model after 5 minutes without a request
 KEEP_ALIVE = "30m"
@@ -90,7 +90,14 @@ class OllamaEmbedder(BaseEmbedder):
         }
         if self.wanted_dims:
             payload["dimensions"] = self.wanted_dims
-        reply = self._call("/api/embed", payload, role, len(texts))
+        try:
+            reply = self._call("/api/embed", payload, role, len(texts))
+        except Failure as failure:
+            if failure.kind == LONG:
+                # Ollama has computed the other texts of the batch for nothing; it refuses a single
+                # text before it computes
+                self.batch_size = 1
+            raise
         if not isinstance(reply, dict) or "embeddings" not in reply:
             raise self._server.nonsense()
         return reply["embeddings"]

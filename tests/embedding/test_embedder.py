@@ -570,6 +570,14 @@ def test_all_texts_too_long_are_all_cut(ollama, embedder):
     assert embedder.truncated == set(range(40))
 
 
+@pytest.mark.parametrize("long_every", [1, 2, 4, 7, 30])
+def test_over_long_texts_cost_the_server_little(ollama, embedder, long_every):
+    texts = [f"{i} " + "word " * (110 if i % long_every == 0 else 10) for i in range(30)]
+    assert all(embedder.embed_batch(texts))
+    assert embedder.truncated == set(range(0, 30, long_every))
+    assert len(ollama.computed) <= 1.1 * len(texts)
+
+
 def test_equal_over_long_texts_are_both_marked(ollama, embedder):
     assert all(embedder.embed_batch(["word " * 150, "short", "word " * 150]))
     assert embedder.truncated == {0, 2}
