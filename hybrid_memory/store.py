@@ -11,7 +11,7 @@ from . import config as configuration
 from . import messages
 from .addresses import server_scheme
 from .embedding import choice
-from .embedding.identity import conflict, identity_of
+from .embedding.identity import conflict, identity_of, why_not_working
 from .embedding.loading import load_later
 from .errors import ConfigError, ConnectionLostError
 from .registry import ENGINES, RERANKERS, load
@@ -367,6 +367,15 @@ class HybridStore:
                 "advice": self.advice,
                 "reranker": self.reranker.name if self.reranker else None,
             }
+
+    def why_not_working(self) -> str | None:
+        """Why searches by meaning do not work now, in one line: the model does not embed a word, or
+        did not make the store's embeddings. Asks its server, which may take query_timeout.
+        """
+        embedder = self.fitting_embedder
+        with self.storage.guarded():
+            identity = self.storage.embeddings.identity()
+        return why_not_working(identity, embedder) if identity and embedder else None
 
     def _warn(self, *warnings: str | None) -> None:
         """Add each warning once."""

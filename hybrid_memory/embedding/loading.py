@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from threading import Thread
 from typing import Any
 
 from ..config import Settings
@@ -32,7 +31,8 @@ def load_later(
     """
     if not note_late(PERIOD):
         return
-    from subprocess import DEVNULL, PIPE, Popen  # few commands need it
+    from subprocess import DEVNULL, PIPE, Popen  # few commands need these
+    from threading import Thread
 
     # The program's own folder is the working directory, so that no module comes from the user's
     with suppress(OSError):
