@@ -17,7 +17,7 @@ from tests.fake_ollama import FakeOllama
 RUNS = int(os.environ.get("HYBRID_MEMORY_TEST_RUNS", "2"))
 LOADING = 3.0  # seconds; a recall waits for less, and so does a search here
 PATIENCE = 60.0  # seconds until a test gives up
-QUESTION = "Where does the regatta number {} start?"
+QUESTION = "Does the regatta start at noon at the old pier, as {} told?"
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
