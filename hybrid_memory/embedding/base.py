@@ -365,7 +365,9 @@ class BaseEmbedder:
             raise ValueError(f"{self.model} gave no vector")
         dims = len(vector)
         if self.wanted_dims and dims < self.wanted_dims:
-            way_out = f"lower dims, which is {self.wanted_dims}"
+            way_out = (
+                f"dims is {self.wanted_dims}: `hybrid-memory config set dims {dims}` lowers it"
+            )
             raise Failure(STOP, f"{self.model} gives {dims} dimensions; {way_out}")
         vector = vector[: self.wanted_dims]
         if self._dims and len(vector) != self._dims:

@@ -269,7 +269,9 @@ def test_configured_dims_cut_the_vector_and_normalise_it(ollama, ignored):
 def test_a_model_of_fewer_dims_than_configured_is_a_problem(ollama):
     embedder = OllamaEmbedder(ollama.url, "all-minilm", dims=768)
     assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert embedder.problem == "all-minilm gives 32 dimensions; lower dims, which is 768"
+    assert embedder.problem == (
+        "all-minilm gives 32 dimensions; dims is 768: `hybrid-memory config set dims 32` lowers it"
+    )
 
 
 def test_vectors_of_another_dimension_than_before_are_refused(ollama, embedder):
@@ -350,6 +352,30 @@ def test_an_upgrade_is_advised_if_the_server_is_old(ollama, embedder):
     assert embedder.embed("a") == []
     assert "upgrade Ollama" in embedder.problem
     assert "older than 0.2.6" in embedder.problem
+
+
+@pytest.mark.parametrize("path", ["/v1", "/api", "/v1/", "/a/b"])
+def test_a_path_that_leads_nowhere_is_to_be_left_out(ollama, path):
+    embedder = OllamaEmbedder(ollama.url + path, "all-minilm")
+    for call in (lambda: embedder.embed("a"), embedder.is_available):
+        assert not call()
+        place = ollama.url + path.rstrip("/")
+        assert embedder.problem == f"Ollama is not at {place}; leave out the path: {ollama.url}"
+
+
+def test_another_kind_of_server_is_reported_with_its_provider(ollama, embedder):
+    ollama.page = (404, '{"error":{"code":404,"message":"File Not Found"}}')
+    for call in (lambda: embedder.embed("a"), embedder.is_available):
+        assert not call()
+        assert f"use `--provider openai` and base_url {ollama.url}" in embedder.problem
+
+
+@pytest.mark.parametrize("model", ["all minilm", "all-minilm ", "müll", "a\nb", "a;b"])
+def test_no_command_gets_a_model_whose_name_is_impossible(ollama, model):
+    embedder = OllamaEmbedder(ollama.url, model)
+    for call in (lambda: embedder.embed("a"), embedder.is_available):
+        assert not call()
+        assert "cannot be the name of a model; `ollama list` prints the names" in embedder.problem
 
 
 def test_a_chat_model_is_reported_as_not_an_embedding_model(ollama, embedder, waits):

@@ -259,7 +259,7 @@ def test_server_that_does_not_answer_is_named_with_its_reason(
         ("chat", True, "is not an embedding model"),
         ("cannot_load", "exit status 137", "terminated: exit status 137"),
         ("slow", 3.0, "did not answer within 1 s"),
-        ("dims", 384, "lower dims"),
+        ("dims", 384, "config set dims 384"),
         ("digest", "another", "another model of the same name"),
     ],
 )
