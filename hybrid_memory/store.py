@@ -368,14 +368,19 @@ class HybridStore:
                 "reranker": self.reranker.name if self.reranker else None,
             }
 
-    def why_not_working(self) -> str | None:
-        """Why searches by meaning do not work now, in one line: the model does not embed a word, or
-        did not make the store's embeddings. Asks its server, which may take query_timeout.
+    def why_not_working(self, embedder: "Embedder | None") -> str | None:
+        """Why a model does not work with this store, in one line: it does not embed a word, or is
+        another one than that of the embeddings; None if it does, or for no model. Asks its server,
+        which may take query_timeout.
         """
-        embedder = self.fitting_embedder
+        if embedder is None:
+            return None
         with self.storage.guarded():
             identity = self.storage.embeddings.identity()
-        return why_not_working(identity, embedder) if identity and embedder else None
+            problem = why_not_working(identity, embedder)
+            if embedder.is_late:
+                self._load_later(embedder)
+            return problem
 
     def _warn(self, *warnings: str | None) -> None:
         """Add each warning once."""

@@ -216,7 +216,7 @@ class BaseEmbedder:
         except Failure as failure:
             self.close()
             self.is_late = failure.kind == LATE
-            self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
+            self._rest(role, failure)
             self._report(failure.reason)
         if call.vectors and not self.problem:
             self._logged = None
@@ -307,6 +307,10 @@ class BaseEmbedder:
             if not isinstance(raw, list) or len(raw) != len(texts):
                 raise Failure(TEXT, f"{self._name()} sent a reply without a vector for each text")
             return raw
+
+    def _rest(self, role: str, failure: Failure) -> None:
+        """Do not ask the server for as long as the failure tells."""
+        self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
 
     def _check_rest(self, role: str) -> None:
         """Raise Failure if the server is not to be asked yet, after a time-out."""

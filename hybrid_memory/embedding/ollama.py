@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from .base import DOCUMENT, QUERY, READ_TIMEOUT, BaseEmbedder
-from .transport import LONG, REST, STOP, Failure, Server, within
+from .transport import LATE, LONG, REST, STOP, Failure, Server, within
 
 NAME = r"[a-zA-Z0-9_.:/-]*"  # of a model; ollama accepts no other characters
 # A Go duration; by default Ollama unloads a model after 5 minutes without a request
@@ -60,6 +60,7 @@ class OllamaEmbedder(BaseEmbedder):
         `problem`.
         """
         self.problem = None
+        self.is_late = False
         try:
             self._check_rest(DOCUMENT)
             reply = self._within(
@@ -77,6 +78,8 @@ class OllamaEmbedder(BaseEmbedder):
             if _with_tag(self.model) not in models:
                 raise self._missing_model()
         except Failure as failure:
+            self.is_late = failure.kind == LATE
+            self._rest(DOCUMENT, failure)
             self._report(failure.reason)
             return None
         found: dict[str, Any] = models[_with_tag(self.model)]

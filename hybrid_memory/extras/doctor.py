@@ -18,7 +18,7 @@ from typing import NamedTuple, TextIO
 from ..documents.files import BadFileError, time_limit
 from ..documents.formats import format_of
 from ..documents.sources import chunking_of, ingest_command, outlives_files
-from ..embedding.identity import differing, identity_of, name_of, why_not_working
+from ..embedding.identity import differing, identity_of, name_of
 from ..errors import ConnectionLostError, StoreError
 from ..paths import is_in
 from ..storage.rows import SourceFile, StoredDocument
@@ -124,9 +124,7 @@ class Look:
     @cached_property
     def why_not_working(self) -> str | None:
         """Why the chosen embedder does not work with the store's embeddings, in one line."""
-        embedder = self.store.embedder
-        identity = self.store.storage.embeddings.identity()
-        return why_not_working(identity, embedder) if embedder else None
+        return self.store.why_not_working(self.store.embedder)
 
     @cached_property
     def missing(self) -> list[Missing]:

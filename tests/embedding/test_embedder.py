@@ -304,6 +304,19 @@ def test_available_if_the_model_is_there(installed, asked):
         assert embedder.problem is None
 
 
+def test_a_server_that_does_not_list_its_models_in_time_is_asked_once(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.2)
+    ollama.hangs = True
+    try:
+        assert embedder.fingerprint() is None
+        assert not embedder.is_available()
+        assert embedder.is_late is False  # not asked
+        assert embedder.embed_batch(["a"]) == [[]]
+    finally:
+        ollama.hangs = False
+    assert len(ollama.requests) == 1
+
+
 def test_unavailable_if_the_model_is_listed_but_does_not_work(ollama, embedder):
     ollama.cannot_load = "signal: illegal instruction"
     assert not embedder.is_available()
