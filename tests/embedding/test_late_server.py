@@ -23,7 +23,12 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def command(tmp_path: Path, ollama: FakeOllama) -> Command:
-    """Run a command on a memory whose embeddings are Ollama's."""
+    """Run a command on a memory whose embeddings are Ollama's, in a folder with a module that ends
+    each process which imports it.
+    """
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "json.py").write_text("raise SystemExit(1)\n")
     environ = {name: value for name, value in os.environ.items() if name[:6] != "HYBRID"}
     environ |= {
         "HOME": str(tmp_path),
@@ -33,9 +38,15 @@ def command(tmp_path: Path, ollama: FakeOllama) -> Command:
     }
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "hybrid_memory", *args]
+        line = [sys.executable, "-P", "-m", "hybrid_memory", *args]
         return subprocess.run(
-            line, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=True
+            line,
+            env=environ,
+            cwd=workspace,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=True,
         )
 
     run.environ = environ  # type: ignore[attr-defined]
@@ -108,7 +119,7 @@ def test_recall_and_search_answer_and_the_model_gets_loaded(
     with situation(ollama, command):  # type: ignore[attr-defined]
         for number in range(RUNS):
             question = QUESTION.format(number)
-            recalled = command("recall", "--timeout", "2", "--explain", question)
+            recalled = command("recall", "--explain", question)
             assert "old pier" in recalled.stdout, recalled.stderr
             results = json.loads(command("search", question).stdout)
             assert "old pier" in results[0]["text"]
