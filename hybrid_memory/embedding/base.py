@@ -110,8 +110,7 @@ class BaseEmbedder:
         """The vectors of queries, in the order of the texts; [] for those that the server does not
         give within `seconds`, at most query_timeout. What is not in the cache is one request.
         """
-        self.problem = None
-        self.is_late = False
+        self._begin()
         keys = {text: (self.model, self._with_prompt(text, QUERY)) for text in texts}
         vectors = {text: self._cache.get(key, []) for text, key in keys.items()}
         missing = [text for text, vector in vectors.items() if not vector]
@@ -197,8 +196,7 @@ class BaseEmbedder:
         self, texts: Sequence[str], role: str, seconds: float | None = None
     ) -> list[list[float]]:
         """Embed texts; [] for texts without a vector. Equal texts are sent once, blank texts never."""
-        self.problem = None
-        self.is_late = False
+        self._begin()
         to_send = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
         timeout = self._limit(role)
         if seconds is not None:
@@ -307,6 +305,11 @@ class BaseEmbedder:
             if not isinstance(raw, list) or len(raw) != len(texts):
                 raise Failure(TEXT, f"{self._name()} sent a reply without a vector for each text")
             return raw
+
+    def _begin(self) -> None:
+        """Forget how the last call ended."""
+        self.problem = None
+        self.is_late = False
 
     def _rest(self, role: str, failure: Failure) -> None:
         """Do not ask the server for as long as the failure tells."""

@@ -76,7 +76,7 @@ def make(
     if name == "builtin":
         name = str(identity["provider"]) if identity else ""
         if name not in BUILTIN:
-            name = _builtin_for(notes())
+            name = builtin_for(notes())
     if name != "auto":
         return _create(name, settings, {})
     if identity and identity["provider"] != "builtin":
@@ -90,14 +90,10 @@ def make(
     if ollama.is_late:
         on_late(ollama)
     reason = ollama.problem
-    builtin = _create("builtin" if identity else _builtin_for(notes()), settings, {})
+    builtin = _create("builtin" if identity else builtin_for(notes()), settings, {})
     if ollama.fingerprint():  # listed, but it does not work
         builtin.problem = f"{reason}; meanwhile, the built-in model embeds"
     return builtin
-
-
-def _builtin_for(notes: Iterable[str]) -> str:
-    return builtin_for(notes)
 
 
 def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":

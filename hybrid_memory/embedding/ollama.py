@@ -59,8 +59,7 @@ class OllamaEmbedder(BaseEmbedder):
         """The model's entry in the server's list; None if it is missing, with the reason in
         `problem`.
         """
-        self.problem = None
-        self.is_late = False
+        self._begin()
         try:
             self._check_rest(DOCUMENT)
             reply = self._within(
