@@ -148,8 +148,7 @@ _ROWS = (
     Key("db_path", str, DATABASE, check=_database),
     # A PostgreSQL database may have several spaces
     Key("space", str, "default"),
-    # "auto" is decided at a store's first embedding: Ollama if it answers and has the model,
-    # else builtin
+    # "auto" is decided at a store's first embedding: Ollama if it embeds a word, else builtin
     Key("provider", str, "auto", choices=("auto", *PROVIDERS, "none")),
     Key("ollama_url", str, "http://localhost:11434"),
     # URL of any other provider; null: its usual one
@@ -214,6 +213,7 @@ DEFAULTS: dict[str, Any] = {key.name: key.default for key in _ROWS}
 SEARCH = ("refresh", "rerank")  # keys that are also options of `search`
 # The layers, as messages name them
 THE_DEFAULTS = "the defaults"
+OLLAMA_HOST = "OLLAMA_HOST"  # Ollama's own variable, which tells where its server is
 LIBRARY = "config"
 ENVIRONMENT = "the environment (HYBRID_MEMORY_*)"
 COMMAND_LINE = "the command line"
@@ -237,8 +237,9 @@ def merge_layers(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
 
     If a layer names a provider but no model, the provider's default model is used. If it names a
     provider or a model but no dims, the model decides the dims. A layer that names a model or
-    Ollama's URL, but no other provider, chooses Ollama. A reranker's URL and model do not apply to
-    another reranker. Every value is checked; ConfigError names the layer of a wrong one.
+    Ollama's URL chooses Ollama, unless a layer has named a provider; OLLAMA_HOST chooses nothing. A
+    reranker's URL and model do not apply to another reranker. Every value is checked; ConfigError
+    names the layer of a wrong one.
     """
     settings = Settings(DEFAULTS)
     origin = {key: (THE_DEFAULTS, key) for key in DEFAULTS}
@@ -260,7 +261,7 @@ def merge_layers(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
             origin[key] = (name, key)
         settings.chosen |= layer.keys()
         of_ollama = sorted(layer.keys() & {"ollama_url", "model"})
-        if settings["provider"] == "auto" and of_ollama:
+        if of_ollama and name != OLLAMA_HOST and "provider" not in settings.chosen:
             settings["provider"] = "ollama"
             origin["provider"] = (name, of_ollama[0])
     settings.origins = origin
@@ -278,10 +279,12 @@ def load(
     file = config_file(path, environ)
     # A config file named by the user must exist.
     is_read = path or environ.get(CONFIG) or os.path.exists(file)
+    host = environ.get(OLLAMA_HOST)
     settings = merge_layers(
         (THE_DEFAULTS, {"db_path": standard_database(environ)}),
+        (OLLAMA_HOST, {"ollama_url": host} if host else {}),
         (file, read(file) if is_read else {}),
-        *_environment(environ),
+        _environment(environ),
         (COMMAND_LINE, options),
     )
     settings["db_path"] = os.path.expanduser(settings["db_path"])
@@ -331,14 +334,12 @@ def _error(source: str, message: str) -> ConfigError:
     return ConfigError(message)
 
 
-def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """The layer of HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST also sets ollama_url.
+def _environment(environ: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """The layer of HYBRID_MEMORY_<KEY> variables.
 
     They are one layer, so that a model and its dims stay together.
     """
     values: dict[str, Any] = {}
-    if environ.get("OLLAMA_HOST"):
-        values["ollama_url"] = environ["OLLAMA_HOST"]
     variables = {f"{PREFIX}{key.upper()}": key for key in DEFAULTS}
     for name in environ:
         if name.startswith(PREFIX) and name not in (CONFIG, *variables):
@@ -347,7 +348,7 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
         text = environ.get(name)
         if text:
             values[key] = from_text(key, text, name)
-    return [(ENVIRONMENT, values)]
+    return ENVIRONMENT, values
 
 
 def _refuse_unknown(name: str, variables: Iterable[str]) -> None:

@@ -11,7 +11,8 @@ from . import config as configuration
 from . import messages
 from .addresses import server_scheme
 from .embedding import choice
-from .embedding.identity import conflict
+from .embedding.identity import conflict, identity_of, why_not_working
+from .embedding.loading import load_later
 from .errors import ConfigError, ConnectionLostError
 from .registry import ENGINES, RERANKERS, load
 from .search.advice import advise
@@ -148,7 +149,9 @@ class HybridStore:
             from .embedding.guard import complete  # only for an embedder of a program
 
             return complete(self._given_embedder)
-        made = choice.make(self.config, self.storage.embeddings.identity(), self._some_texts)
+        made = choice.make(
+            self.config, self.storage.embeddings.identity(), self._some_texts, self._load_later
+        )
         if made and hasattr(made, "on_wait"):
             made.on_wait = self._on_wait
         return made
@@ -179,6 +182,10 @@ class HybridStore:
                 self._fitting = choice.fitting(self.config, identity) or given
             return self._fitting
 
+    def limit_queries(self, seconds: float) -> None:
+        """Wait at most this long for the embedding of a query; call it before the first search."""
+        self.config["query_timeout"] = min(seconds, self.config["query_timeout"])
+
     @property
     def may_change_over(self) -> bool:
         """Whether a better model may replace the store's: it is the built-in one, because the user
@@ -200,6 +207,10 @@ class HybridStore:
         if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:
             return None
         return choice.ADVICE.get(identity["provider"])
+
+    def _load_later(self, embedder: "Embedder") -> None:
+        identity = identity_of(embedder) | {"dims": embedder.wanted_dims}
+        load_later(self.config, identity, self.storage.embeddings.note_late_server)
 
     def _some_texts(self) -> list[str]:
         """The texts about to be ingested, and the beginnings of the newest documents."""
@@ -356,6 +367,20 @@ class HybridStore:
                 "advice": self.advice,
                 "reranker": self.reranker.name if self.reranker else None,
             }
+
+    def why_not_working(self, embedder: "Embedder | None") -> str | None:
+        """Why a model does not work with this store, in one line: it does not embed a word, or is
+        another one than that of the embeddings; None if it does, or for no model. Asks its server,
+        which may take query_timeout.
+        """
+        if embedder is None:
+            return None
+        with self.storage.guarded():
+            identity = self.storage.embeddings.identity()
+            problem = why_not_working(identity, embedder)
+            if embedder.is_late:
+                self._load_later(embedder)
+            return problem
 
     def _warn(self, *warnings: str | None) -> None:
         """Add each warning once."""

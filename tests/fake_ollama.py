@@ -63,6 +63,8 @@ def vector(text: str, dims: int = 768) -> list[float]:
 class Server:
     """A real HTTP server on 127.0.0.1 that records its requests. A subclass makes the replies in `reply`."""
 
+    longest_whole = math.inf  # bytes: a longer reply is sent in chunks, without its length
+
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.drop = 0  # the number of connections, from now on, that are closed without an answer
@@ -167,7 +169,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header(
             "Content-Type", "text/plain" if isinstance(content, str) else "application/json"
         )
-        self.send_header("Content-Length", str(len(data)))
+        if len(data) > self.server.fake.longest_whole:
+            self.send_header("Transfer-Encoding", "chunked")
+            data = _in_chunks(data)
+        else:
+            self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if drip := self.server.fake.drip:
             for i in range(len(data)):
@@ -181,8 +187,29 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+def _in_chunks(data: bytes) -> bytes:
+    """The body of a reply with `Transfer-Encoding: chunked`, as Go's server writes it."""
+    parts = [data[i : i + 2048] for i in range(0, len(data), 2048)] + [b""]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+METHODS = {  # the only method of each path
+    "/api/version": "GET",
+    "/api/tags": "GET",
+    "/api/show": "POST",
+    "/api/embed": "POST",
+    "/api/embeddings": "POST",
+}
+
+
 class FakeOllama(Server):
-    """Answers as Ollama 0.32 does, with the same messages and the same order of checks."""
+    """Answers as Ollama 0.32 does, with the same messages and the same order of checks.
+
+    As there, the texts of all clients are computed one after the other, the model is loaded once for
+    all who wait for it, and a client that disconnects gets nothing more done.
+    """
+
+    longest_whole = 2048
 
     def __init__(self, *models: str, dims: int = 768, context: int = 2048) -> None:
         super().__init__()
@@ -201,11 +228,10 @@ class FakeOllama(Server):
             None  # a status and a message that answer every request to embed
         )
         self.crashing = ""  # a text that contains this crashes the runner, and so does a text longer than the context
-        self.nan = ""  # a request with a text that contains this fails because of NaN, ...
-        self.nan_words: tuple[int, str] = (
-            400,
-            "embedding contains NaN or Inf values",
-        )  # ... with this status and message
+        self.nan = ""  # a text that contains this gets a vector of zeros, ...
+        self.nan_words: tuple[int, str] | None = (
+            None  # ... or in older versions the whole request this status and message
+        )
         self.spoilt = ""  # a text that contains this gets the following vector, with status 200
         self.spoilt_vector: Any = None
         self.count_off = (
@@ -216,10 +242,16 @@ class FakeOllama(Server):
         )
         self.ignores_dimensions = False  # as Ollama before 0.11.11
         self.slow = 0.0  # seconds that each request to embed takes
+        self.per_text = 0.0  # seconds that each text takes
+        self.computed: list[str] = []  # all texts that the model has read, also for a refused batch
+        # Held while texts are computed; a test that holds it is a chat model that is busy
+        self.slot = threading.Lock()
         self.cold = (
             0.0  # seconds for loading the model; the loading stops if the client disconnects
         )
         self.loads = 0  # how often the loading was begun
+        self.cannot_load = ""  # why the runner ends while it loads the model
+        self._loading = threading.Lock()
 
     @property
     def embed_requests(self) -> list[Any]:
@@ -240,10 +272,12 @@ class FakeOllama(Server):
         if route == ("POST", "/api/embeddings"):
             prompt = (request.body or {}).get("prompt")
             return {"embedding": [x * 20 for x in vector(prompt, self.dims)] if prompt else []}
+        if METHODS.get(request.path, request.method) != request.method:
+            raise Refusal(405, "405 method not allowed")
         raise Refusal(404, "404 page not found")
 
     def refusal(self, error: Refusal) -> Any:
-        return error.text if error.text.startswith("404") else {"error": error.text}
+        return error.text if error.text.startswith("40") else {"error": error.text}
 
     def _model(self, name: str) -> dict[str, Any]:
         details = {
@@ -256,7 +290,7 @@ class FakeOllama(Server):
         return names | {"details": details, "capabilities": capabilities}
 
     def _known(self, name: str) -> bool:
-        return _tagged(name).lower() in {_tagged(model).lower() for model in self.models}
+        return _full(name) in map(_full, self.models)
 
     def _show(self, body: Any) -> Any:
         name = body.get("model") or body.get("name")
@@ -282,6 +316,8 @@ class FakeOllama(Server):
             raise Refusal(400, f'time: missing unit in duration "{keep_alive}"')
         if not name:
             raise Refusal(404, "model '' not found")
+        if not re.fullmatch(r"[\w.:/-]+", name, re.ASCII):
+            raise Refusal(400, "invalid model name")
         listed = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         if not (texts is None or isinstance(texts, str) or listed):
             raise Refusal(400, "invalid input type")
@@ -298,19 +334,38 @@ class FakeOllama(Server):
             raise Refusal(
                 501, "This server does not support embeddings. Start it with `--embeddings`"
             )
-        return self._embeddings(name, [texts] if isinstance(texts, str) else texts, body)
+        listed_texts = [texts] if isinstance(texts, str) else texts
+        _wait_for(self.slot, connection)
+        try:
+            return self._embeddings(name, listed_texts, body, connection)
+        finally:
+            self.slot.release()
 
     def _load(self, connection: socket.socket) -> None:
-        if not self.cold:
-            return
-        self.loads += 1
-        if select.select([connection], [], [], self.cold)[0]:
-            raise Refusal(499, "request canceled")
-        self.cold = 0.0
+        _wait_for(self._loading, connection)
+        try:
+            if self.cold:
+                self.loads += 1
+                _work(self.cold, connection)
+            if self.cannot_load:
+                raise Refusal(500, f"llama-server process has terminated: {self.cannot_load}")
+            self.cold = 0.0
+        finally:
+            self._loading.release()
 
-    def _embeddings(self, name: str, texts: list[str], body: Any) -> Any:
+    def _compute(self, texts: list[str], connection: socket.socket) -> None:
+        """Spend the time that the model takes for these texts."""
+        for text in texts:
+            _work(self.per_text, connection)
+            self.computed.append(text)
+
+    def _embeddings(self, name: str, texts: list[str], body: Any, connection: socket.socket) -> Any:
         if self.error:
             raise Refusal(*self.error)
+        limit = min(self.context, (body.get("options") or {}).get("num_ctx", self.context))
+        cuts = body.get("truncate") is not False or self.cuts_silently
+        # The texts of a batch that is refused are computed all the same, except those too long
+        self._compute([text for text in texts if cuts or len(tokens(text)) <= limit], connection)
         crashes = any(
             self.crashing and (self.crashing in text or len(tokens(text)) > self.context)
             for text in texts
@@ -320,15 +375,14 @@ class FakeOllama(Server):
             raise Refusal(
                 400, 'do embedding request: Post "http://127.0.0.1:58591/v1/embeddings": EOF'
             )
-        if self.nan and any(self.nan in text for text in texts):
+        if self.nan_words and any(self.nan in text for text in texts):
             raise Refusal(*self.nan_words)
-        limit = min(self.context, (body.get("options") or {}).get("num_ctx", self.context))
         vectors: list[Any] = []
         count = 0
         for text in texts:
             used = tokens(text)
             if len(used) > limit:
-                if body.get("truncate") is False and not self.cuts_silently:
+                if not cuts:
                     raise Refusal(400, "the input length exceeds the context length")
                 if limit < 3:
                     raise Refusal(400, "input after truncation exceeds maximum context length")
@@ -351,6 +405,8 @@ class FakeOllama(Server):
         }
 
     def _vector(self, text: str, dimensions: int) -> Any:
+        if self.nan and self.nan in text:
+            return [0.0] * self.dims
         if self.spoilt and self.spoilt in text:
             return self.spoilt_vector
         full = vector(text, self.dims)
@@ -360,5 +416,23 @@ class FakeOllama(Server):
         return [x / norm for x in full[:dimensions]]
 
 
+def _full(name: str) -> str:
+    """The name by which Ollama finds a model, however it is spelled."""
+    name = name.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return _tagged(name)
+
+
 def _tagged(name: str) -> str:
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _work(seconds: float, connection: socket.socket) -> None:
+    """Be busy for a client, until it disconnects."""
+    if select.select([connection], [], [], seconds)[0]:
+        raise Refusal(499, "request canceled")
+
+
+def _wait_for(lock: threading.Lock, connection: socket.socket) -> None:
+    """Get a lock for a client, unless it disconnects meanwhile."""
+    while not lock.acquire(timeout=0.02):
+        _work(0.0, connection)

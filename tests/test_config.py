@@ -58,8 +58,10 @@ def test_a_switch_in_the_environment_is_a_word(home: Path, word: str, value: boo
         config.load(file, {}, {"HYBRID_MEMORY_REFRESH": "maybe"})
 
 
-def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path) -> None:
+def test_ollama_host_is_the_url_unless_ours_is_set(home: Path) -> None:
     assert config.load(None, {}, {"OLLAMA_HOST": "gpu:1"})["ollama_url"] == "gpu:1"
+    file = write(home / "c.json", {"ollama_url": "http://file:1"})
+    assert config.load(file, {}, {"OLLAMA_HOST": "gpu:1"})["ollama_url"] == "http://file:1"
     both = {"OLLAMA_HOST": "gpu:1", "HYBRID_MEMORY_OLLAMA_URL": "http://gpu:2"}
     assert config.load(None, {}, both)["ollama_url"] == "http://gpu:2"
 
@@ -236,7 +238,9 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
     ("file", "environ", "options", "provider"),
     [
         ({}, {}, {}, "auto"),
-        ({"provider": "auto", "model": "m"}, {}, {}, "ollama"),
+        ({"provider": "auto", "model": "m"}, {}, {}, "auto"),
+        ({"provider": "auto"}, {"HYBRID_MEMORY_OLLAMA_URL": "gpu"}, {}, "auto"),
+        ({"provider": "builtin"}, {"OLLAMA_HOST": "gpu"}, {}, "builtin"),
         (
             {"ollama_url": "http://localhost:11434", "model": "nomic-embed-text", "dims": 768},
             {},
@@ -246,7 +250,7 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
         ({"model": "m"}, {}, {"provider": "auto"}, "auto"),
         ({"provider": "ollama"}, {}, {}, "ollama"),
         ({}, {"HYBRID_MEMORY_MODEL": "m"}, {}, "ollama"),
-        ({}, {"OLLAMA_HOST": "gpu"}, {}, "ollama"),
+        ({}, {"OLLAMA_HOST": "gpu"}, {}, "auto"),
         ({}, {}, {"ollama_url": "http://gpu:1"}, "ollama"),
         ({}, {}, {"model": "m"}, "ollama"),
         ({"provider": "openai"}, {}, {"model": "m"}, "openai"),

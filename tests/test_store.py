@@ -860,9 +860,9 @@ def test_another_model_of_the_same_name_is_never_mixed_with_the_first(
         ollama.digest = "a second"
         assert Ingest(store, incremental=True).run([str(folder)]).notes  # nothing was pending
         assert store.stats()["embeddings"]["fingerprint"] == "a second"
-        asked = len(ollama.embed_requests)
+        made = len(ollama.embedded)
         assert not Ingest(store, incremental=True).run([str(folder)]).notes
-        assert len(ollama.embed_requests) == asked
+        assert ollama.embedded[made:] == ["search_query: available"]
         ollama.digest = "another"
         (folder / "b.md").write_text("a dog")
         assert refresh(store).embedding_problems == [identity.NOT_MIXED]

@@ -7,7 +7,7 @@ not raise: the vector is [] and `problem` gives the reason in one line.
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..text.characters import plural, storable
 from . import prompts
 from .transport import (
     BUSY,
+    LATE,
     LONG,
     REST,
     RETRY,
@@ -82,6 +83,7 @@ class BaseEmbedder:
         self.query_timeout = min(query_timeout, DAY)
         self.document_timeout = min(document_timeout, DAY)
         self.problem: str | None = None
+        self.is_late = False
         self._logged: str | None = None
         # Called with a line when the server lets a request wait for longer than SILENCE
         self.on_wait: Callable[[str], None] = log.warning
@@ -102,16 +104,18 @@ class BaseEmbedder:
         [vector] = self.embed_queries([text])
         return vector
 
-    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed_queries(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         """The vectors of queries, in the order of the texts; [] for those that the server does not
-        give within query_timeout. What is not in the cache is one request.
+        give within `seconds`, at most query_timeout. What is not in the cache is one request.
         """
-        self.problem = None
+        self._begin()
         keys = {text: (self.model, self._with_prompt(text, QUERY)) for text in texts}
         vectors = {text: self._cache.get(key, []) for text, key in keys.items()}
         missing = [text for text, vector in vectors.items() if not vector]
         if missing:
-            vectors |= zip(missing, self._embed(missing, QUERY), strict=True)
+            vectors |= zip(missing, self._embed(missing, QUERY, seconds), strict=True)
         for text, vector in vectors.items():
             if vector:
                 self._cache[keys[text]] = vector
@@ -162,12 +166,16 @@ class BaseEmbedder:
 
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
         assert self._server
-        limit = self.query_timeout
-        if role == DOCUMENT:
-            limit = self.document_timeout
         return self._server.call(
-            path, payload, silence=limit + READ_TIMEOUT, texts=texts, patient=role == DOCUMENT
+            path,
+            payload,
+            silence=self._limit(role) + READ_TIMEOUT,
+            texts=texts,
+            patient=role == DOCUMENT,
         )
+
+    def _limit(self, role: str) -> float:
+        return self.query_timeout if role == QUERY else self.document_timeout
 
     def _name(self) -> str:
         if self._server:
@@ -188,13 +196,12 @@ class BaseEmbedder:
         self, texts: Sequence[str], role: str, seconds: float | None = None
     ) -> list[list[float]]:
         """Embed texts; [] for texts without a vector. Equal texts are sent once, blank texts never."""
-        self.problem = None
+        self._begin()
         to_send = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
-        timeout = self.document_timeout
+        timeout = self._limit(role)
         if seconds is not None:
             timeout = min(seconds, timeout)
-        limit = self.query_timeout if role == QUERY else math.inf
-        call = _Call(to_send, role, timeout, limit)
+        call = _Call(to_send, role, timeout, timeout if role == QUERY else math.inf)
         try:
             for batch in self._batches(to_send):
                 self._embed_part(call, batch, TRIES)
@@ -206,7 +213,8 @@ class BaseEmbedder:
                 self._report(problem)
         except Failure as failure:
             self.close()
-            self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
+            self.is_late = failure.kind == LATE
+            self._rest(role, failure)
             self._report(failure.reason)
         if call.vectors and not self.problem:
             self._logged = None
@@ -232,10 +240,10 @@ class BaseEmbedder:
                 call.left_out.append(str(error))
 
     def _handle_failure(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
-        """Handle a failed batch: halve it until one text is left; shorten that text or leave it
-        out.
+        """Handle a failed batch: halve it until one text is left, or send parts of batch_size if the
+        server has lowered that; shorten a single text or leave it out.
         """
-        if failure.kind in (STOP, BUSY):
+        if failure.kind in (STOP, LATE, BUSY):
             raise failure
         text = call.sent[batch[0]]
         crashed = failure.kind == RETRY and "EOF" in failure.reason
@@ -243,8 +251,9 @@ class BaseEmbedder:
         if len(batch) > 1:
             if too_long:
                 batch = sorted(batch, key=len)  # so that the long texts are in one half
-            half = len(batch) // 2
-            for part in (batch[:half], batch[half:]):
+            size = min((len(batch) + 1) // 2, self.batch_size)
+            for start in range(0, len(batch), size):
+                part = batch[start : start + size]
                 self._embed_part(call, part, TRIES if len(part) == 1 else 1)
         elif too_long and len(text) > SHORTEST:
             call.sent[batch[0]] = text[: int(len(text) * SHORTER)]
@@ -255,18 +264,20 @@ class BaseEmbedder:
             if call.strikes == STRIKES:
                 raise failure
 
-    def _batches(self, texts: list[str]) -> list[list[str]]:
-        batches: list[list[str]] = []
+    def _batches(self, texts: list[str]) -> Iterator[list[str]]:
+        """Yield batches of at most batch_size texts, which a batch may lower for the later ones."""
+        batch: list[str] = []
         size = 0
         for text in texts:
             length = len(text.encode("utf-8", "replace"))
-            is_full = size + length > self.batch_bytes
-            if not batches or is_full or len(batches[-1]) == self.batch_size:
-                batches.append([])
+            if batch and (size + length > self.batch_bytes or len(batch) >= self.batch_size):
+                yield batch
+                batch = []
                 size = 0
-            batches[-1].append(text)
+            batch.append(text)
             size += length
-        return batches
+        if batch:
+            yield batch
 
     def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
         """Get a raw vector for each text. Tries again if the server fails or asks to wait. Raises
@@ -295,6 +306,15 @@ class BaseEmbedder:
                 raise Failure(TEXT, f"{self._name()} sent a reply without a vector for each text")
             return raw
 
+    def _begin(self) -> None:
+        """Forget how the last call ended."""
+        self.problem = None
+        self.is_late = False
+
+    def _rest(self, role: str, failure: Failure) -> None:
+        """Do not ask the server for as long as the failure tells."""
+        self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
+
     def _check_rest(self, role: str) -> None:
         """Raise Failure if the server is not to be asked yet, after a time-out."""
         until, reason = self._resting.get(role, (0.0, ""))
@@ -305,14 +325,16 @@ class BaseEmbedder:
     def _timeout_message(self, call: "_Call") -> str:
         """The message for a time-out, with the limit that was exceeded."""
         if call.role == QUERY:
-            return self._late_query()
+            return self._late_query(call.timeout)
         if call.timeout < self.document_timeout:
             left = duration(call.timeout)
             return f"{self._name()} did not answer in the {left} left for embedding"
         return f"{self._name()} did not answer within {self.document_timeout:g} s"
 
-    def _late_query(self) -> str:
-        limit = f"{self.query_timeout:g} s (query_timeout)"
+    def _late_query(self, seconds: float) -> str:
+        limit = f"{seconds:g} s"
+        if seconds == self.query_timeout:
+            limit += " (query_timeout)"
         return f"{self._name()} did not answer within {limit}; loading a model takes longer"
 
     def _within(
@@ -338,7 +360,7 @@ class BaseEmbedder:
         try:
             return within(seconds, work, SILENCE, on_silence)
         except TimeoutError as error:
-            raise Failure(STOP, late, REST) from error
+            raise Failure(LATE, late, REST) from error
 
     def _unit(self, vector: Any) -> list[float]:
         """Cut a vector to wanted_dims and scale it to length 1.
@@ -350,7 +372,9 @@ class BaseEmbedder:
             raise ValueError(f"{self.model} gave no vector")
         dims = len(vector)
         if self.wanted_dims and dims < self.wanted_dims:
-            way_out = f"lower dims, which is {self.wanted_dims}"
+            way_out = (
+                f"dims is {self.wanted_dims}: `hybrid-memory config set dims {dims}` lowers it"
+            )
             raise Failure(STOP, f"{self.model} gives {dims} dimensions; {way_out}")
         vector = vector[: self.wanted_dims]
         if self._dims and len(vector) != self._dims:

@@ -262,6 +262,7 @@ class BuiltinEmbedder:
     wanted_dims: int | None = None
     is_final = True
     problem: str | None = None
+    is_late = False
 
     def __init__(self, path: str | None = None, cache_size: int = 256) -> None:
         self.model = MODEL
@@ -277,7 +278,9 @@ class BuiltinEmbedder:
         """The vector of a query: 256 components, length 1."""
         return self._embed_query(text).copy()
 
-    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed_queries(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         return [self.embed(text) for text in texts]
 
     def embed_batch(

@@ -54,7 +54,10 @@ TABLE = {
 
 
 def make(
-    settings: "Settings", identity: Mapping[str, Any] | None, notes: Callable[[], Iterable[str]]
+    settings: "Settings",
+    identity: Mapping[str, Any] | None,
+    notes: Callable[[], Iterable[str]],
+    on_late: "Callable[[Embedder], None]" = lambda embedder: None,
 ) -> "Embedder | None":
     """The embedder that the settings choose for all texts from now on; None for the provider
     "none".
@@ -63,8 +66,9 @@ def make(
     keeps the built-in embedder of the store, or else chooses one by the languages of the `notes`;
     "builtin-english" and "builtin-multilingual" name one. "auto" keeps the provider of the store's
     embeddings if it is not "builtin"; but if it is remote, the result is None, because only the
-    user may choose a remote provider. Otherwise, "auto" chooses Ollama if it answers and has the
-    model, else "builtin".
+    user may choose a remote provider. Otherwise, "auto" chooses Ollama if it embeds a word by the
+    model, else "builtin", whose `problem` explains why a model that Ollama lists is not used.
+    `on_late` is called with an Ollama that did not answer in time.
     """
     name = settings["provider"]
     if name == "none":
@@ -72,7 +76,7 @@ def make(
     if name == "builtin":
         name = str(identity["provider"]) if identity else ""
         if name not in BUILTIN:
-            name = _builtin_for(notes())
+            name = builtin_for(notes())
     if name != "auto":
         return _create(name, settings, {})
     if identity and identity["provider"] != "builtin":
@@ -83,11 +87,13 @@ def make(
     ollama = _create("ollama", settings, {})
     if ollama.is_available():
         return ollama
-    return _create("builtin" if identity else _builtin_for(notes()), settings, {})
-
-
-def _builtin_for(notes: Iterable[str]) -> str:
-    return builtin_for(notes)
+    if ollama.is_late:
+        on_late(ollama)
+    reason = ollama.problem
+    builtin = _create("builtin" if identity else builtin_for(notes()), settings, {})
+    if ollama.fingerprint():  # listed, but it does not work
+        builtin.problem = f"{reason}; meanwhile, the built-in model embeds"
+    return builtin
 
 
 def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":

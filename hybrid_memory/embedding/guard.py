@@ -35,13 +35,18 @@ class _Guarded:
         self.wanted_dims: int | None = getattr(embedder, "wanted_dims", None)
         self.is_final: bool = getattr(embedder, "is_final", False)
         self.problem: str | None = None
+        self.is_late = False
         self.truncated: set[int] = set()
 
     def embed(self, text: str) -> list[float]:
         return self._try(lambda: _to_list(self._embedder.embed(text)), [])
 
-    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
-        """See `Embedder`. An embedder without this method embeds the texts one by one."""
+    def embed_queries(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
+        """See `Embedder`. An embedder without this method embeds the texts one by one. `seconds`
+        is ignored.
+        """
         vectors: list[list[float]] = [[] for _ in texts]
         embed_queries = getattr(self._embedder, "embed_queries", None)
         if embed_queries:

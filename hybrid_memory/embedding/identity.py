@@ -64,6 +64,21 @@ def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> st
     return None
 
 
+def is_namesake(theirs: "Mapping[str, object] | None", fingerprint: str | None) -> bool:
+    """Whether the store's embeddings were made by another model of the same name."""
+    of_store = (theirs or {}).get("fingerprint")
+    return bool(of_store and fingerprint and of_store != fingerprint)
+
+
+def why_not_working(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
+    """Embed a word, and explain in one line why the embedder does not work with the store's
+    embeddings; None if it does.
+    """
+    if not embedder.is_available():
+        return embedder.problem or "it does not answer"
+    return NOT_MIXED if is_namesake(theirs, embedder.fingerprint()) else None
+
+
 def meanwhile(problem: str, identity: "Mapping[str, object] | None") -> str:
     """Add to a server's problem how it affects searches of embeddings with this identity."""
     if identity and is_minilm(identity):

@@ -26,13 +26,19 @@ class Embedder(Protocol):
     wanted_dims: int | None  # the configured number of dimensions; None for the model's own
     is_final: bool  # a text without a vector will never get one from this model
     problem: str | None  # why the last call did not embed all texts; None if it did
+    is_late: bool  # the server did not answer the last call in time
     truncated: set[int]  # indexes of texts in the last call that were cut to fit the model
 
     def embed(self, text: str) -> list[float]:
         """The vector of a query."""
 
-    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of several queries, in the order of the texts."""
+    def embed_queries(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
+        """The vectors of several queries, in the order of the texts.
+
+        They may take `seconds`; if that is None, the embedder's own time-out applies.
+        """
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None

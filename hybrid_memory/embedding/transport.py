@@ -52,6 +52,7 @@ TEXT_BYTES = 200_000
 
 # The kinds of a failure.
 STOP = "stop"  # no request will work: the server, the model or the key is missing
+LATE = "late"  # the server did not answer in time: it may be loading a model
 BUSY = "busy"  # no request works now, but later ones may: a rate limit, a restart
 RETRY = "retry"  # the server failed, by chance or because of a text
 LONG = "long"  # a text is too long, or all texts together
@@ -234,7 +235,7 @@ class Server:
                 "NO_PROXY can exclude it",
             )
         if isinstance(error, exceptions.ConnectTimeout):
-            return self._cannot_connect(NO_ANSWER, wait=REST)
+            return self._cannot_connect(NO_ANSWER, LATE, REST)
         reason = None
         if error.args:
             reason = getattr(error.args[0], "reason", None)
@@ -254,7 +255,7 @@ class Server:
         if isinstance(error, TooLong):
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, ConnectTimeout):
-            return self._cannot_connect(NO_ANSWER, wait=REST)
+            return self._cannot_connect(NO_ANSWER, LATE, REST)
         if isinstance(error, TimeoutError):
             return self._late_reply()
         if isinstance(error, ConnectionRefusedError):

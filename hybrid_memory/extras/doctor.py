@@ -18,7 +18,7 @@ from typing import NamedTuple, TextIO
 from ..documents.files import BadFileError, time_limit
 from ..documents.formats import format_of
 from ..documents.sources import chunking_of, ingest_command, outlives_files
-from ..embedding.identity import differing, identity_of
+from ..embedding.identity import differing, identity_of, name_of
 from ..errors import ConnectionLostError, StoreError
 from ..paths import is_in
 from ..storage.rows import SourceFile, StoredDocument
@@ -120,6 +120,11 @@ class Look:
         self.store = store
         self.thorough = thorough
         self.checks = store.storage.checks
+
+    @cached_property
+    def why_not_working(self) -> str | None:
+        """Why the chosen embedder does not work with the store's embeddings, in one line."""
+        return self.store.why_not_working(self.store.embedder)
 
     @cached_property
     def missing(self) -> list[Missing]:
@@ -252,17 +257,16 @@ def _embedder(look: Look) -> Iterator[Diagnosis]:
     if embedder is None:
         yield Diagnosis(True, 'the provider is "none": searches use keywords only')
         return
+    name = name_of(identity_of(embedder))
     difference = differing(look.store.storage.embeddings.identity(), embedder)
-    if difference:
+    if look.why_not_working:
+        yield Diagnosis(False, f"{name}: {look.why_not_working}")
+    elif difference:
         text = f"the store's embeddings were made with {difference}"
         yield Diagnosis(False, text, "`hybrid-memory update` makes new ones")
-        return
-    identity = identity_of(embedder)
-    name = f"{identity['provider']} {identity['model']}"
-    if embedder.is_available():
-        yield Diagnosis(True, f"{name} answers")
     else:
-        yield Diagnosis(False, f"{name}: {embedder.problem or 'it does not answer'}")
+        # "auto" explains why the built-in model is used
+        yield Diagnosis(True, "; ".join(filter(None, [f"{name} answers", embedder.problem])))
 
 
 def _reranker(look: Look) -> Iterator[Diagnosis]:
@@ -277,7 +281,10 @@ def _embeddings(look: Look) -> Iterator[Diagnosis]:
     counts = look.store.stats()
     embedded = f"{counts['embedded_count']:,} of {counts['chunk_count']:,} chunks have an embedding"
     if counts["pending_count"] and look.store.embedder:
-        yield Diagnosis(False, embedded, "`hybrid-memory update` embeds the others")
+        way_out = "`hybrid-memory update` embeds the others"
+        if look.why_not_working:
+            way_out += ", once the embedder works"
+        yield Diagnosis(False, embedded, way_out)
     else:
         yield Diagnosis(True, embedded)
 

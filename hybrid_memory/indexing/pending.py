@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..embedding.identity import MISFIT, NOT_MIXED, conflict, identity_of, name_of
+from ..embedding.identity import MISFIT, NOT_MIXED, conflict, identity_of, is_namesake, name_of
 from ..embedding.interface import Embedder
 from ..errors import Message, WayOut
 from ..storage.encoding import FLOAT_BYTES, encode_embedding
@@ -151,6 +151,8 @@ def embed_pending(
     count = 0
     before = NEWEST
     problems: dict[str, None] = {}
+    if embedder.is_final and embedder.problem:  # why no better model embeds
+        problems[embedder.problem] = None
     while batch := storage.embeddings.pending(before, limit.batch_size, tried=may_ask_again):
         seconds_left = limit.left
         if seconds_left == 0.0:
@@ -180,8 +182,7 @@ def embed_pending(
 
 def is_another_model(storage: Storage, fingerprint: str | None) -> bool:
     """Whether the store's embeddings were made by another model of the same name."""
-    theirs = (storage.embeddings.identity() or {}).get("fingerprint")
-    return bool(theirs and fingerprint and theirs != fingerprint)
+    return is_namesake(storage.embeddings.identity(), fingerprint)
 
 
 PROBE = {b"": "probe"}

@@ -12,9 +12,11 @@ from ..embedding.identity import (
     differing,
     identity_of,
     is_minilm,
+    is_namesake,
     meanwhile,
     name_of,
 )
+from ..embedding.loading import PERIOD, load_later
 from ..errors import Message, WayOut
 from ..storage.rows import Identity
 
@@ -24,7 +26,14 @@ if TYPE_CHECKING:
     from ..storage.interface import Storage
     from ..text.query import Query
 
+# Seconds that a query waits if the server was late a short time ago; a loaded model needs
+# milliseconds
+SHORT_WAIT = 0.5
 BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
+
+
+class NamesakeError(Exception):
+    """The embedder's vectors are those of another model of the same name."""
 
 
 class QueryVectors:
@@ -64,7 +73,10 @@ def query_vectors(
     if model is None or identity is None:
         return QueryVectors(nothing, None, identity)
     texts = [query.text for query in queries]
-    vectors = _embedded(storage, settings, model, identity, texts)
+    try:
+        vectors = _embedded(storage, settings, model, identity, texts)
+    except NamesakeError:
+        return QueryVectors(nothing, _namesake(mode), identity)
     fitting = [vector if len(vector) == identity["dims"] else [] for vector in vectors]
     if any(fitting):
         advice = _backlog(storage) or _settings_name_another(settings, identity)
@@ -92,10 +104,22 @@ def _embedded(
     identity: "Identity",
     texts: list[str],
 ) -> list[list[float]]:
+    """Get the embeddings of queries. Raises NamesakeError."""
     if embedder.provider in BUILTIN:
         return embedder.embed_queries(texts)  # faster than looking them up
+
+    def ask(new: list[str]) -> list[list[float]]:
+        is_slow = storage.embeddings.was_server_late(PERIOD)
+        vectors = embedder.embed_queries(new, seconds=SHORT_WAIT if is_slow else None)
+        if embedder.is_late:
+            load_later(settings, identity, storage.embeddings.note_late_server)
+        may_tell = "fingerprint" in identity and any(vectors)
+        if may_tell and is_namesake(identity, embedder.fingerprint()):
+            raise NamesakeError
+        return vectors
+
     cache = storage.query_cache(settings["query_cache_size"])
-    return cache.vectors(identity, texts, embedder.embed_queries)
+    return cache.vectors(identity, texts, ask)
 
 
 def _backlog(storage: "Storage") -> str | None:
@@ -160,9 +184,13 @@ def _why_no_vector(
         and name_of(following) == name_of(identity)
         and following.get("fingerprint") != identity.get("fingerprint")
     ):
-        effect = f"embeds all chunks with the new one{_fallback_note(mode)}"
-        return Message(NAMESAKE, WayOut("update", "update", effect))
+        return _namesake(mode)
     return conflict(identity, model, _fallback_note(mode))
+
+
+def _namesake(mode: str) -> str:
+    effect = f"embeds all chunks with the new one{_fallback_note(mode)}"
+    return Message(NAMESAKE, WayOut("update", "update", effect))
 
 
 def _fallback_note(mode: str) -> str:

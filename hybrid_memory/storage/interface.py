@@ -111,6 +111,14 @@ class Embeddings(Protocol):
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
         """Mark texts, by content hash, that the model can never embed."""
 
+    def was_server_late(self, seconds: float) -> bool:
+        """Whether `note_late_server` was called in the last `seconds`."""
+
+    def note_late_server(self, seconds: float) -> bool:
+        """Note that the server of the embeddings is late. Needs no transaction, and never waits for
+        another writer. Returns False if that was noted in the last `seconds`, or cannot be written.
+        """
+
     @property
     def spare(self) -> SpareEmbeddings: ...
 

@@ -6,7 +6,7 @@ databases.
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from shlex import quote
 from typing import Any
@@ -64,7 +64,7 @@ def options(args: Namespace) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
+def origin(chosen: config.Settings, key: str) -> str:
     """What decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file,
     "workspace", or "default".
     """
@@ -75,8 +75,9 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
         [option] = [option for option, of in SETTINGS.items() if of == named]
         return f"--{option.replace('_', '-')}"
     if layer == config.ENVIRONMENT:
-        variable = f"{paths.PREFIX}{named.upper()}"
-        return variable if environ.get(variable) else "OLLAMA_HOST"
+        return f"{paths.PREFIX}{named.upper()}"
+    if layer == config.OLLAMA_HOST:
+        return config.OLLAMA_HOST
     if layer == config.THE_DEFAULTS:
         return DEFAULT
     return os.path.abspath(os.path.expanduser(layer))

@@ -180,6 +180,7 @@ def test_longest_reply_of_a_large_model_is_taken(host):
     assert len(body) > 0.6 * (REPLY_BYTES + 32 * TEXT_BYTES)
     with nasty.answering(lambda: nasty.with_earlier_sizes(body)) as port:
         embedder = OllamaEmbedder(f"http://{host}:{port}", "m")
+        embedder.batch_size = 32
         assert [
             len(vector) for vector in embedder.embed_batch([f"text {i}" for i in range(32)])
         ] == [4096] * 32

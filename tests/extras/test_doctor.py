@@ -12,6 +12,7 @@ from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, in_terminal
 from tests.conftest import TopicEmbedder
+from tests.fake_ollama import FakeOllama
 
 PAGE = 16384
 DAMAGE_OF_FTS = "update chunks_fts_data set block = zeroblob(length(block)) where id = (select max(id) from chunks_fts_data)"
@@ -250,6 +251,33 @@ def test_server_that_does_not_answer_is_named_with_its_reason(
         problems(filled)["embedder"] == "toy topics: cannot connect; start it with `ollama serve`"
     )
     assert embedder.queries == []
+
+
+@pytest.mark.parametrize(
+    ("switch", "value", "text"),
+    [
+        ("chat", True, "is not an embedding model"),
+        ("cannot_load", "exit status 137", "terminated: exit status 137"),
+        ("slow", 3.0, "did not answer within 1 s"),
+        ("dims", 384, "config set dims 384"),
+        ("digest", "another", "another model of the same name"),
+    ],
+)
+def test_a_model_that_is_listed_but_does_not_work_is_a_problem(
+    tmp_path: Path, ollama: FakeOllama, switch: str, value: Any, text: str
+) -> None:
+    settings = {"ollama_url": ollama.url, "model": "nomic-embed-text", "dims": 768}
+    with HybridStore(tmp_path / "m.db", settings | {"query_timeout": 1.0}) as store:
+        store.store("a", "gpu server")
+        assert store.why_not_working(store.fitting_embedder) is None
+        assert "embedder" not in problems(store)
+        setattr(ollama, switch, value)
+    with HybridStore(tmp_path / "m.db", settings | {"query_timeout": 1.0}) as store:
+        assert text in problems(store)["embedder"]
+        assert text in str(store.why_not_working(store.fitting_embedder))
+        [result] = store.search("which gpu server?")
+        assert result["source"] == "keyword"
+        assert [text in warning for warning in store.warnings] == [True]
 
 
 def test_documents_that_are_in_no_file_are_counted_and_named(

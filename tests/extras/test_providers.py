@@ -16,6 +16,7 @@ from hybrid_memory.extras.providers.openai import OpenAIEmbedder
 from hybrid_memory.extras.providers.voyage import VoyageEmbedder
 from hybrid_memory.registry import PROVIDERS
 from hybrid_memory.sync.ingest import Ingest
+from tests.command import NO_SERVER
 from tests.fake_apis import KEY, FakeGemini, FakeOpenAI, FakeVoyage
 from tests.fake_ollama import FakeOllama, vector
 
@@ -469,9 +470,12 @@ class TextEmbedding:
     @classmethod
     def add_custom_model(cls, **description):
         cls.known.append(description)
-    def __init__(self, name, cache_dir, specific_model_path):
+    is_cached = True
+    def __init__(self, name, cache_dir, specific_model_path, local_files_only=False):
         if name not in [model["model"] for model in self.known]:
             raise ValueError(f"Model {name} is not supported")
+        if not self.is_cached and local_files_only:
+            raise ValueError(f"Could not load model {name} from any source")
         self.made.append((name, cache_dir, specific_model_path))
         self.model = SimpleNamespace(tokenizer=Tokenizer())
     def embed(self, texts):
@@ -548,7 +552,27 @@ def test_local_model_from_a_folder(fastembed, tmp_path):
     assert (known["dim"], known["pooling"], known["model_file"]) == (2, "cls", "onnx/model.onnx")
 
 
-def test_local_model_that_is_not_known_is_reported(fastembed):
+@pytest.mark.parametrize("is_online", [True, False])
+def test_local_model_is_downloaded_only_if_its_source_can_be_reached(
+    fastembed, monkeypatch, is_online
+):
+    fastembed.is_cached = False
+    with FakeOllama() as source:
+        monkeypatch.setenv("HF_ENDPOINT", source.url)
+        if not is_online:
+            source.stop()
+        embedder = LocalEmbedder()
+        assert bool(embedder.embed("a")) == is_online
+        if not is_online:
+            assert embedder.problem == (
+                "Could not load model sentence-transformers/all-MiniLM-L6-v2 from any source; "
+                f"{source.url} cannot be reached to download a model"
+            )
+            source.start()
+
+
+def test_local_model_that_is_not_known_is_reported(fastembed, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", NO_SERVER)
     embedder = LocalEmbedder("no/such-model")
     assert embedder.embed("a") == []
     assert "Model no/such-model is not supported" in embedder.problem

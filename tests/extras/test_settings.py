@@ -49,7 +49,12 @@ def test_a_provider_decides_its_model_and_a_model_its_provider(run: Run, file: P
     assert settings["model"] == {"value": None, "from": str(file)}
     file.write_text("{}")
     settings = answer(run("config", env=unset | {"OLLAMA_HOST": "http://127.0.0.1:9"}))["settings"]
-    assert settings["provider"] == {"value": "ollama", "from": "OLLAMA_HOST"}
+    assert settings["provider"] == {"value": "auto", "from": "default"}
+    assert settings["ollama_url"] == {"value": "http://127.0.0.1:9", "from": "OLLAMA_HOST"}
+    settings = answer(run("config", env={"HYBRID_MEMORY_OLLAMA_URL": "http://127.0.0.1:9"}))[
+        "settings"
+    ]
+    assert settings["provider"] == {"value": "ollama", "from": "HYBRID_MEMORY_OLLAMA_URL"}
 
 
 def test_a_terminal_gets_a_line_for_each_setting_that_fits(

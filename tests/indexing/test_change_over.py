@@ -70,7 +70,7 @@ def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_g
     builtin: dict[str, str], run: Run, failing: Failing, tmp_path: Path
 ) -> None:
     ollama(builtin, failing)
-    failing.requests_left = 1 + 5  # a probe, and 5 requests with 32 texts
+    failing.requests_left = 1 + 40  # a probe, and 40 requests with 4 texts
     done = run("reindex", "--embeddings")
     assert done.returncode == 1
     assert json.loads(done.stdout) | {"chunks": 0} == {
@@ -135,7 +135,7 @@ def test_a_change_that_is_killed_goes_on_where_it_was(
     )
     until = time.monotonic() + 30
     while (
-        len(failing.embed_requests) < 1 + 6 and time.monotonic() < until
+        len(failing.embed_requests) < 1 + 40 and time.monotonic() < until
     ):  # the second batch is under way
         time.sleep(0.002)
     os.kill(process.pid, signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(
     with HybridStore(db_path, settings(failing)) as store:
         Ingest(store).run([str(notes(TEXTS))])
         before = [store.storage.embeddings.known([row[0]]) for row in hashes(store)]
-        failing.requests_left = 6
+        failing.requests_left = 41
         assert not store.embed(anew=True).fits
         assert [store.storage.embeddings.known([row[0]]) for row in hashes(store)] == before
         failing.requests_left = 10**9
@@ -223,7 +223,7 @@ def test_what_is_new_meanwhile_gets_both_embeddings(
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
-        failing.requests_left = 6
+        failing.requests_left = 41
         Ingest(store, incremental=True).run([str(folder)])
         notes({"new.md": "the kettle in the kitchen"})
         failing.requests_left = 3
@@ -245,7 +245,7 @@ def test_settings_that_are_changed_back_end_the_change(
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
-        failing.requests_left = 6
+        failing.requests_left = 41
         store.embed()
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store, incremental=True).run([str(folder)])
@@ -326,7 +326,7 @@ def test_while_another_model_of_the_same_name_is_built_keywords_answer(
         Ingest(store).run([str(folder)])
         failing.digest = "another"
         notes({"new.md": "kettle"})
-        failing.requests_left = 6
+        failing.requests_left = 41
         Ingest(store, incremental=True).run([str(folder)])
         assert store.search("gpu")[0]["source"] == "keyword"
         assert any("another model of the same name" in warning for warning in store.warnings)

@@ -5,10 +5,14 @@ identity and content hash.
 """
 
 import json
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from struct import pack
 from typing import Any
+
+import psycopg
 
 from ...storage.encoding import decode_embedding, encode_embedding, unit
 from ...storage.rows import Identity, Pending, Vectors
@@ -219,6 +223,18 @@ where  c.space = %(space)s and c.id = new.id
 """
 
 
+WAS_LATE = """
+select 1 from meta
+where  space = %(space)s and key = 'late_server'
+and    value::float8 between %(now)s - %(seconds)s and %(now)s
+"""
+NOTE_LATE = """
+insert into meta (space, key, value) values (%(space)s, 'late_server', (%(now)s::float8)::text)
+on conflict (space, key) do update set value = excluded.value
+where  meta.value::float8 not between %(now)s - %(seconds)s and %(now)s
+"""
+
+
 # Embeddings in a large batch: more will come, and an index is built faster when all are there
 MANY = 1000
 
@@ -251,6 +267,20 @@ class Embeddings:
             for content_hash, vector, cut in rows
         }
         return found | self.spare.known(identity, [h for h in wanted if h not in found])
+
+    def was_server_late(self, seconds: float) -> bool:
+        return self._conn.first(WAS_LATE, self._times(seconds)) is not None
+
+    def note_late_server(self, seconds: float) -> bool:
+        if self._conn.in_transaction or self._conn.is_standby:
+            return False
+        with suppress(psycopg.Error), self._conn.plain_transaction():
+            self._conn.execute("set local lock_timeout = 1")
+            return self._conn.execute(NOTE_LATE, self._times(seconds)).rowcount == 1
+        return False
+
+    def _times(self, seconds: float) -> dict[str, Any]:
+        return {"space": self._space, "now": time.time(), "seconds": seconds}
 
     def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
         rows = self._conn.all(

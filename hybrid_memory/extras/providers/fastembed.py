@@ -6,13 +6,16 @@ import json
 import os
 from typing import Any
 
+import requests
+
 from ...embedding.base import BaseEmbedder
-from ...embedding.transport import LONG, STOP, Failure
+from ...embedding.transport import LONG, STOP, Failure, within
 from ..environment import missing_package
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 # Tokens, from the model card; tokenizer_config.json, which fastembed reads, has another number
 CONTEXT = 256
+ONLINE_SECONDS = 3.0  # for an answer of the server with the models
 
 
 class LocalEmbedder(BaseEmbedder):
@@ -60,20 +63,37 @@ class LocalEmbedder(BaseEmbedder):
             folder = self.model
             _register(folder)
         caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        options: dict[str, Any] = {
+            "cache_dir": os.environ.get("FASTEMBED_CACHE_PATH")
+            or os.path.join(caches, "hybrid-memory"),
+            "specific_model_path": folder,
+        }
         # Any: only models that run on ONNX have the attribute `tokenizer`, but all text models of
         # fastembed do
-        model: Any = TextEmbedding(
-            self.model,
-            cache_dir=os.environ.get("FASTEMBED_CACHE_PATH")
-            or os.path.join(caches, "hybrid-memory"),
-            specific_model_path=folder,
-        )
+        model: Any
+        try:
+            model = TextEmbedding(self.model, local_files_only=True, **options)
+        except Exception as error:
+            _check_online(error)
+            model = TextEmbedding(self.model, **options)
         context = _json(self.model, "sentence_bert_config.json").get("max_seq_length")
         if self.model == DEFAULT:
             context = CONTEXT
         if context:
             model.model.tokenizer.enable_truncation(context)
         return model
+
+
+def _check_online(error: Exception) -> None:
+    """Raise Failure, with the reason why no model was loaded, if none can be downloaded: fastembed
+    itself would try for a minute.
+    """
+    source = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    try:
+        within(ONLINE_SECONDS, lambda: requests.head(source, timeout=ONLINE_SECONDS))
+    except (requests.RequestException, TimeoutError):
+        why = " ".join(str(error).split()).rstrip(".")
+        raise Failure(STOP, f"{why}; {source} cannot be reached to download a model") from error
 
 
 def _register(folder: str) -> None:

@@ -39,6 +39,7 @@ from .state import Begun, Session, begun, note_begun
 
 SECONDS = 0.3  # of CPU time
 READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close it
+QUERY_SHARE = 0.5  # of the real time, for the query's vector: then keywords answer in the rest
 WALL_SECONDS = 2.0  # least limit of real time: machines that compile and test are busy
 START = 0.1  # seconds; the start of the process counts towards the timeout up to this
 
@@ -242,6 +243,8 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
     name = hook.get("session_id") or hook.get("conversation_id") or args.session
     session = Session(name, hook.get("transcript_path"))
     with own_store(args) as store:
+        if args.timeout:
+            store.limit_queries(QUERY_SHARE * max(args.timeout, WALL_SECONDS))
         results = recalled(
             store,
             hook["prompt"],

@@ -7,12 +7,14 @@ identity and content hash.
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...text.characters import digest
 from ..encoding import decode_embedding, encode_embedding, unit
+from .connection import waiting
 
 if TYPE_CHECKING:
     from ..rows import Identity, Pending, Vectors
@@ -197,6 +199,14 @@ COUNT_PENDING = "select count(*) from chunks where embedding is null and not une
 MARK_UNEMBEDDABLE = """
 update chunks set unembeddable = 1 where content_hash in ({}) and embedding is null and not unembeddable
 """
+WAS_LATE = """
+select 1 from meta where key = 'late_server' and cast(value as real) between :now - :seconds and :now
+"""
+NOTE_LATE = """
+insert into meta (key, value) values ('late_server', :now)
+on conflict (key) do update set value = excluded.value
+where  cast(value as real) not between :now - :seconds and :now
+"""
 
 
 class Embeddings:
@@ -251,6 +261,18 @@ class Embeddings:
         marked = list(hashes)
         if marked:  # one statement for all, because it reads all pending chunks
             self._conn.execute(MARK_UNEMBEDDABLE.format(", ".join("?" * len(marked))), marked)
+
+    def was_server_late(self, seconds: float) -> bool:
+        times = {"now": time.time(), "seconds": seconds}
+        return self._conn.execute(WAS_LATE, times).fetchone() is not None
+
+    def note_late_server(self, seconds: float) -> bool:
+        try:
+            with waiting(self._conn, 0):
+                times = {"now": time.time(), "seconds": seconds}
+                return self._conn.execute(NOTE_LATE, times).rowcount == 1
+        except sqlite3.OperationalError:
+            return False
 
     @cached_property
     def spare(self) -> SpareEmbeddings:

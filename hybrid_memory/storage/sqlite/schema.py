@@ -18,6 +18,7 @@ META = """
 create table meta (
     key   text primary key,   -- embeddings: JSON, the identity of the model whose vectors are in chunks
                               -- next_embeddings: the same for the next set, in spare_embeddings
+                              -- late_server: when a query last waited in vain for its embedding
                               -- refusals: JSON, the files that could not be read, and why
                               -- indexed_chunks: the number of rows in chunks_fts
                               -- removed_words: chunks_fts may still have words of deleted documents

@@ -177,6 +177,7 @@ def run_stats(args: Namespace) -> int:
     with open_store(args) as store:
         answer = store.stats() | place(args, store.path)
         print_answer(args, answer, lambda stream: show_stats(answer, stream))
+        tell(*filter(None, [store.why_not_working(store.fitting_embedder)]))
     return 0
 
 
