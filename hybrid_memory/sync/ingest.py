@@ -290,7 +290,8 @@ class Ingest:
         identity = self._store.storage.embeddings.identity()
         if self.report.embedded or not (identity or problems):
             return
-        if embedder.is_available():
+        # Ollama lists its models without loading one, which an `update` every few minutes must not do
+        if embedder.fingerprint() or embedder.is_available():
             return
         reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
         line = meanwhile(reason, identity)

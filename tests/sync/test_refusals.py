@@ -151,7 +151,9 @@ def test_update_says_once_that_the_server_is_down_and_keywords_answer(
     with FakeOllama() as ollama:
         url = ("--ollama-url", ollama.url)
         answer(run("ingest", "--path", str(folder), "--provider", "ollama", *url))
+        embedded = len(ollama.embed_requests)
         assert run("update", "--quiet", *url).stderr == ""
+        assert len(ollama.embed_requests) == embedded  # a model that is not needed is not loaded
         ollama.models.clear()
         gone = run("update", "--quiet", *url)
     assert gone.returncode == 0
