@@ -98,6 +98,15 @@ class PageServer(uvicorn.Server):
         await super().shutdown(sockets)
         self._memory.close()
 
+    async def _wait_tasks_to_complete(self) -> None:
+        """Wait for requests that have begun. Raises TimeoutError, which cancels them, at a second
+        signal: uvicorn's own method waits for their connections then, since Python 3.12.
+        """
+        while self.server_state.connections or self.server_state.tasks:
+            if self.force_exit:
+                raise TimeoutError
+            await asyncio.sleep(0.1)
+
 
 class BoundedConnection(H11Protocol):
     """A connection that is closed if it waits too long for the rest of a request, too."""
