@@ -862,7 +862,7 @@ def test_another_model_of_the_same_name_is_never_mixed_with_the_first(
         assert store.stats()["embeddings"]["fingerprint"] == "a second"
         made = len(ollama.embedded)
         assert not Ingest(store, incremental=True).run([str(folder)]).notes
-        assert ollama.embedded[made:] == ["search_query: available"]
+        assert len(ollama.embedded) == made
         ollama.digest = "another"
         (folder / "b.md").write_text("a dog")
         assert refresh(store).embedding_problems == [identity.NOT_MIXED]
