@@ -53,7 +53,7 @@ def test_a_session_id_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
         assert Path(path).parent == tmp_path / "hybrid-memory/transcripts/opencode"
 
 
-@pytest.mark.parametrize("host", [None, *(hosts().keys() - set(OURS))])
+@pytest.mark.parametrize("host", [None, *sorted(hosts().keys() - set(OURS))])
 def test_other_hosts_keep_their_own_transcripts(host: str | None, tmp_path: Path) -> None:
     hook = event(FIRST) | {"transcript_path": "/a.jsonl"}
     assert with_transcript(host, hook) == hook
