@@ -22,7 +22,7 @@ CONSTANTS: dict[str, bool | None] = {
 QUOTED = r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^']|'')*+'"
 QUOTED_PART = re.compile(QUOTED, re.DOTALL)
 BLOCK_SCALAR = re.compile(r"([|>])(?:([-+])?([1-9])?|([1-9])([-+]))(?:\s+#.*)?")
-# An anchor, an alias or a tag of YAML, alone or before a value. *Italic* is none.
+# An anchor, an alias or a tag of YAML, alone or before a value. *Italic* is not an alias.
 NODE_PROPERTY = re.compile(
     r"(?:&[^\s,\[\]{}]+|!!\w+|!(?=\s+[\"']))(?:\s|$)|\*[^\s,\[\]{}*]+\s*(?:$|\s#)"
 )
