@@ -8,10 +8,10 @@ another project, which has the first memory.
 version     of the program; else why it could not be installed
 load        the memory tools are offered
 own         the file of instructions or notes that the program reads by itself is in the prompt
-recall      the passage of the note is in the request for an answer, in so many sessions
+recall      sessions in which the request for an answer has the passage of the note
 title       no other request (for a title) has passages
 foreign     nothing of the other project is in any request
-stored      the fact was stored, in so many sessions
+stored      sessions in which the fact was stored
 elsewhere   the next agent of the list gets the fact in its prompt
 mcp         the tool answers with the note
 disconnect  nothing is left in the files that `connect` named, and no transcript of ours
@@ -78,7 +78,7 @@ AGENTS = {
 
 
 class Home:
-    """A home of its own, with a memory of a workspace and one of another project."""
+    """An empty home folder, with the memories of a workspace and of another project."""
 
     def __init__(self, top: Path, programs: list[Path]) -> None:
         self.path = top

@@ -1,5 +1,4 @@
-"""A model on the loopback interface that answers as it is told, so that the programs of agents run
-without an account.
+"""A local model server with scripted answers, so that the programs of agents run without an account.
 
 It speaks the APIs that these programs use (Anthropic Messages, OpenAI Responses and Chat Completions,
 Gemini generateContent), each as a stream and as a whole, and keeps every request.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 INTRODUCTION = 5  # the most lines above the first label; headings and empty lines do not count
 
 _TIME = r"(?: \([^()\n]{1,40}\))?"
-# NAME is that of a speaker
+# NAME stands for the name of a speaker
 _LABEL = (
     rf"(?i)\n(?:(#{{1,6}}) (NAME){_TIME}:?(?=\n|\Z)"
     rf"|(\*\*)(NAME){_TIME}(?::\*\*|\*\*{_TIME}:)"

@@ -6,6 +6,7 @@ it; a git worktree belongs to the workspace of its repository.
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 
 from ..documents.workspaces import folders_around
@@ -25,15 +26,22 @@ def recorded() -> dict[str, str]:
 
 def workspace_of(folder: str) -> str | None:
     """The real path of the recorded workspace to which a folder belongs; None if it belongs to none."""
-    tops = folders_around(os.path.expanduser(folder))
-    known = recorded()
-    return next((top for top in tops if top in known), None) if known else None
+    return _top_in(recorded(), folder)
 
 
 def memory_of(folder: str) -> str | None:
     """The path of the memory of the workspace to which a folder belongs."""
-    top = workspace_of(folder)
-    return None if top is None else recorded()[top]
+    memories = recorded()
+    top = _top_in(memories, folder)
+    return None if top is None else memories[top]
+
+
+def _top_in(memories: Mapping[str, str], folder: str) -> str | None:
+    if not memories:
+        return None
+    return next(
+        (top for top in folders_around(os.path.expanduser(folder)) if top in memories), None
+    )
 
 
 def record(top: str, database: str) -> None:

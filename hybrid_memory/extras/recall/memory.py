@@ -1,4 +1,4 @@
-"""The memory that a hook may use: that of the workspace in which the agent works, never another one."""
+"""Open the memory that a hook may use: only that of the workspace in which the agent works."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from .runs import NoMemoryError
 
 @contextmanager
 def own_store(args: Namespace) -> Iterator[HybridStore]:
-    """Open the memory of the workspace, never that of another one. Raises NoMemoryError."""
+    """Open the memory of the workspace. Raises NoMemoryError if it has none."""
     if is_of_another_workspace(args):
         raise NoMemoryError("this folder has no memory; `hybrid-memory init` creates one")
     with open_store(args) as store:
