@@ -2,7 +2,7 @@
 
     uv run docs/make_plugins.py
 
-Due when a description here, hosts.toml, or the version changes. A test compares. The text
+Due when a description here, hosts.json, or the version changes. A test compares. The text
 for agents is written by `make_agent_texts.py`, and the modules index.js and hybrid-memory.js by hand.
 """
 

@@ -1,5 +1,35 @@
-"""The agents that this program works with, read from hosts.toml, and what each keeps on this machine
-for a workspace.
+"""The agents that this program works with, and what each keeps on this machine for a workspace.
+
+The table, hosts.json, has an entry for each. To add one, add an entry; if its transcripts have a form
+of their own, also a reader in formats/transcripts.py. Entries were written in November 2026 from the
+programs of Claude Code 2.1, Codex 0.169, Gemini CLI 0.61, opencode 1.18 and OpenClaw 2026.9, and from
+the documentation of Cursor. Any key but the first two may be missing:
+
+- `title`: the name that users know. `folder`: where it keeps its files.
+- `in_workspaces`: files and folders that show that it works in the folder around them.
+- `notes`, `transcripts`: where it keeps its own notes and its transcripts, each with the collection
+  for them. * is any name, also in the collection; {project} is its name for a workspace. With
+  `has_all_workspaces`, each transcript records the folder in which its session began. With `is_ours`,
+  `recall` writes the transcripts from what our plugin passes, as the host has a database.
+- `notes_setting`: the file and the key with which users move the first folder of notes.
+- `project_names`: how it names a workspace: a key of PROJECT_NAMES.
+- `events`: its events, and what the hook of each asks of `recall`: passages for a prompt ("prompt"), a
+  line about new notes ("start"), or only to ingest the transcript ("end").
+- `forgets_passages`: the passages are in no later request of the session, so they may be shown again.
+- `replies`: what a hook prints, if it is JSON. Without it, a hook prints {text}.
+- `inserted`: what it, or a hook, puts into a user's message. `tags` are around such a text; there, * is
+  any small letters and "_". `brackets` are names that stand between <<< and >>> before and after it.
+  `lines` are whole lines, with * for any rest. `messages` are the beginnings of whole messages,
+  `parts` of parts of a message. In a part that begins like one of `before_request`, the user's words
+  follow one of `requests`. `around_words` are tags around the user's own words.
+- `trust`: what users must do before it runs the hooks.
+- `files`: what `connect` writes, for the user, and for a workspace (`project`, below it). `values` are
+  added to a JSON or TOML file, and `defaults` if it lacks them; `copy` is a file of this program.
+  {program} and {arguments} start this program, and {hook} is the command of a hook. Timeouts of Gemini
+  CLI are in milliseconds.
+
+A path is a list: the first one counts whose variable, if it has one, is set. ~ is the home, and other
+paths are below `folder`.
 """
 
 import json
@@ -10,7 +40,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-TABLE = os.path.join(os.path.dirname(__file__), "hosts.toml")
+TABLE = os.path.join(os.path.dirname(__file__), "hosts.json")
 PROJECT = "{project}"  # in a path: a host's name for a workspace
 ROOT_FILE = ".project_root"  # has the path of a workspace, in a host's folder for it
 
@@ -44,7 +74,7 @@ class File(NamedTuple):
 
 
 class Host(NamedTuple):
-    """An agent. hosts.toml describes the fields."""
+    """An agent. The fields are the keys of the table."""
 
     name: str
     title: str
@@ -57,7 +87,7 @@ class Host(NamedTuple):
     events: Mapping[str, str] = {}
     forgets_passages: bool = False
     replies: Mapping[str, Mapping[str, Any]] = {}
-    inserted: Sequence[str] = ()
+    inserted: Mapping[str, Sequence[str]] = {}
     trust: str = ""
     files: Sequence[File] = ()  # empty: `connect` cannot write its settings
 
@@ -76,10 +106,8 @@ class Host(NamedTuple):
 @cache
 def hosts() -> dict[str, Host]:
     """All hosts by name."""
-    import tomllib
-
-    with open(TABLE, "rb") as file:
-        tables = tomllib.load(file)
+    with open(TABLE, encoding="utf-8") as file:
+        tables = json.load(file)
     rows = {"notes": Kept, "transcripts": Kept, "files": File}
     for table in tables.values():
         for key in rows.keys() & table.keys():

@@ -206,35 +206,41 @@ def test_claude_code_names_its_notes_after_the_repository(home: Path, run: Run) 
     assert len(answer(run("search", "walnut"))) == 2
 
 
-EIGHTH = """
-[octo]
-title = "Octo"
-folder = ["$OCTO_HOME", "~/.octo"]
-in_workspaces = ["OCTO.md"]
-notes = [{ paths = ["brain/{project}"], collection = "memory-octo" }]
-transcripts = [{ paths = ["logs"], collection = "sessions-octo", has_all_workspaces = true }]
-project_names = "path"
-events = { ask = "prompt", done = "end" }
-replies.prompt.say = ["{text}", "{event}"]
-
-[[octo.files]]
-user = ["octo.toml"]
-project = ".octo.toml"
-values.servers.hybrid-memory = { command = "{program}", args = ["{arguments}", "mcp"] }
-
-[[octo.files]]
-user = ["hooks.json"]
-project = ".octo.json"
-values.hooks.ask = [{ command = "{hook}" }]
-values.hooks.done = [{ command = "{hook}" }]
-"""
+HOOK = [{"command": "{hook}"}]
+EIGHTH = {
+    "title": "Octo",
+    "folder": ["$OCTO_HOME", "~/.octo"],
+    "in_workspaces": ["OCTO.md"],
+    "notes": [{"paths": ["brain/{project}"], "collection": "memory-octo"}],
+    "transcripts": [{"paths": ["logs"], "collection": "sessions-octo", "has_all_workspaces": True}],
+    "project_names": "path",
+    "events": {"ask": "prompt", "done": "end"},
+    "replies": {"prompt": {"say": ["{text}", "{event}"]}},
+    "files": [
+        {
+            "user": ["octo.toml"],
+            "project": ".octo.toml",
+            "values": {
+                "servers": {
+                    "hybrid-memory": {"command": "{program}", "args": ["{arguments}", "mcp"]}
+                }
+            },
+        },
+        {
+            "user": ["hooks.json"],
+            "project": ".octo.json",
+            "values": {"hooks": {"ask": HOOK, "done": HOOK}},
+        },
+    ],
+}
 
 
 @pytest.fixture
 def eighth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A table with one more agent."""
-    table = tmp_path / "hosts.toml"
-    table.write_text(Path(module.TABLE).read_text("utf-8") + EIGHTH, "utf-8")
+    table = tmp_path / "hosts.json"
+    known = json.loads(Path(module.TABLE).read_text("utf-8"))
+    table.write_text(json.dumps({**known, "octo": EIGHTH}), "utf-8")
     monkeypatch.setattr(module, "TABLE", str(table))
     hosts.cache_clear()
     yield

@@ -113,9 +113,11 @@ def test_prints_passages_under_one_line_that_says_what_they_are(recall: Recall) 
     assert len(done.stdout) <= 1200
 
 
-@pytest.mark.parametrize("host", [name for name, host in hosts().items() if host.inserted])
+@pytest.mark.parametrize(
+    "host", [name for name, host in hosts().items() if "tags" in host.inserted]
+)
 def test_what_hosts_insert_is_not_searched_for(recall: Recall, host: str) -> None:
-    tag = hosts()[host].inserted[0].replace("*", "x")
+    tag = hosts()[host].inserted["tags"][0].replace("*", "x")
     inserted = f"<{tag}>The tide gauge was moved.</{tag}>\n\n"
     assert recall(inserted + QUESTION).stdout == recall(QUESTION).stdout
     assert recall(inserted).stdout == ""

@@ -251,7 +251,7 @@ INSERTED = [
     *(
         f"<{tag.replace('*', 'x')}>The port is 2300.</{tag.replace('*', 'x')}>\n\n"
         for host in hosts().values()
-        for tag in host.inserted
+        for tag in host.inserted.get("tags", ())
     ),
     PASSAGES,
     PASSAGES.replace(">", "&gt;"),

@@ -30,7 +30,7 @@ from ...text.characters import hasher, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
 from ...text.links import NO_LINKS
 from ...text.roles import ASSISTANT, ROLES, USER, together
-from .inserted import BRIEFING, words_of_codex_user, words_of_user
+from .inserted import BRIEFING, words_in_part, words_of_user
 from .redaction import redact
 from .turns import LONGEST_ANSWER, found_nothing, is_from_memory, only_asks, uses_another_tool
 
@@ -395,7 +395,7 @@ def _text(message: Record) -> str:
     """The words spoken in a message, with secrets masked; "" without words."""
     texts = _texts(message)
     if message["role"] == "user":
-        texts = [words_of_codex_user(text) for text in texts]
+        texts = [words_in_part(text) for text in texts]
         text = words_of_user("\n\n".join(filter(None, texts)))
     else:
         text = "\n\n".join(texts)
