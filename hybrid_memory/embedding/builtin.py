@@ -238,7 +238,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Kept(dict[Key, Value]):
+class BoundedCache(dict[Key, Value]):
     """A cache of a function. It is cleared when it has `most` entries."""
 
     def __init__(self, make: Callable[[Key], Value], most: int) -> None:
@@ -270,8 +270,10 @@ class BuiltinEmbedder:
         self.path = path or os.path.join(os.path.dirname(__file__), "builtin.bin")
         self._batched = 0
         self._sum_of_path = lru_cache(1)(self._sum_of_all)
-        self._lanes: Kept[int, int] = Kept(self._lanes_of, MOST_LANES)
-        self._indexes: Kept[bytes, tuple[int, ...]] = Kept(self._indexes_in, MOST_WORDS)
+        self._lanes: BoundedCache[int, int] = BoundedCache(self._lanes_of, MOST_LANES)
+        self._indexes: BoundedCache[bytes, tuple[int, ...]] = BoundedCache(
+            self._indexes_in, MOST_WORDS
+        )
         self._embed_query = lru_cache(cache_size)(self._vector)
 
     def embed(self, text: str) -> list[float]:

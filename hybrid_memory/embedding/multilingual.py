@@ -21,7 +21,7 @@ from itertools import chain, islice
 
 from ..text.characters import fold, pattern
 from ..text.scripts import HAN, JOINED, KANA
-from .builtin import FOLDED, MOST_TOKENS, MOST_WORDS, BuiltinEmbedder, Kept, Table
+from .builtin import FOLDED, MOST_TOKENS, MOST_WORDS, BoundedCache, BuiltinEmbedder, Table
 
 FILE = "multilingual.bin"
 MODEL = "builtin-multilingual-256-v1"
@@ -94,8 +94,8 @@ class MultilingualEmbedder(BuiltinEmbedder):
         return Table(self.path, FOLDED)
 
     @cached_property
-    def _numbers(self) -> Kept[str, list[int]]:
-        return Kept(lambda word: numbers(word, self._longest), MOST_WORDS)
+    def _numbers(self) -> BoundedCache[str, list[int]]:
+        return BoundedCache(lambda word: numbers(word, self._longest), MOST_WORDS)
 
     def _longest(self, text: str) -> tuple[int, int]:
         data = text.encode(errors="surrogatepass")

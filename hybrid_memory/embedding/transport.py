@@ -22,7 +22,7 @@ from ..registry import REMOTE_SESSION, load
 from .replies import ConnectTimeout, Response, TooLong
 
 
-class Session(Protocol):
+class ServerSession(Protocol):
     """The connections to one server."""
 
     def request(
@@ -118,7 +118,7 @@ class Server:
         self._needs_key = needs_key
         self._key_header = key_header
         self._key = ""
-        self._session: Session | None = None
+        self._session: ServerSession | None = None
         self._answered = False
 
     def call(
@@ -179,7 +179,7 @@ class Server:
         if session:
             session.close()
 
-    def _connect(self) -> "Session":
+    def _connect(self) -> "ServerSession":
         self._key = os.environ.get(self._key_variable, "").strip()
         if self._needs_key and not self._key:
             raise Failure(
@@ -200,7 +200,7 @@ class Server:
 
             return LoopbackSession(self._url, host, port, headers)
         sign = self._sign if self._key else None
-        remote: Session = load(REMOTE_SESSION)(self._url, host, sign, direct=is_here)
+        remote: ServerSession = load(REMOTE_SESSION)(self._url, host, sign, direct=is_here)
         return remote
 
     def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":

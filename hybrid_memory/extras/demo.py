@@ -17,7 +17,7 @@ from ..surface.quotes import markdown
 from ..surface.streams import print_answer
 from ..sync.ingest import Ingest
 from .recall.passages import recalled
-from .recall.state import Session
+from .recall.state import RecallSession
 
 NOTES = {
     "memory/2026-01-05.md": """\
@@ -88,7 +88,7 @@ def _answer(folder: str) -> dict[str, Any]:
             for query in QUERIES
         ]
         prompts = [
-            {"prompt": prompt, "added": _plain(recalled(store, prompt, Session("")))}
+            {"prompt": prompt, "added": _plain(recalled(store, prompt, RecallSession("")))}
             for prompt in PROMPTS
         ]
         counts = store.stats()

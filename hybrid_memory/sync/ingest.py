@@ -28,7 +28,7 @@ from ..storage.source import Source
 from ..store import HybridStore
 from ..text.characters import marked_encoding, plural, text_of_bytes
 from . import plan
-from .plan import Listing, Refusals, Rules
+from .plan import DueRules, Listing, Refusals
 from .reading import Job, Outcome, ReadOptions, Unchanged, read
 from .report import LITTLE_NEW, UNCHANGED, Report
 from .texts import rechunk_stored_texts
@@ -95,7 +95,7 @@ class Ingest:
             chunk_overlap=chunk_overlap,
             workspace=workspace,
         )
-        self._rules = Rules(incremental, everything)
+        self._rules = DueRules(incremental, everything)
         self._rechunk = rechunk
         self._workers = workers
         self._embeds = False
@@ -212,7 +212,7 @@ class Ingest:
             raise
         source_ingest.remember_source()
 
-    def _rules_for(self, source: Source) -> Rules:
+    def _rules_for(self, source: Source) -> DueRules:
         if self._rechunk:
             return self._rules._replace(chunking=chunking_of(source, self._store.config))
         return self._rules
@@ -373,7 +373,7 @@ class SourceIngest:
         self,
         store: HybridStore,
         listing: Listing,
-        rules: Rules,
+        rules: DueRules,
         writer: Writer,
         refusals: Refusals,
         report: Report,

@@ -314,7 +314,7 @@ def by_depth(storage: Storage) -> list[Source]:
     )
 
 
-class Rules(NamedTuple):
+class DueRules(NamedTuple):
     """When a file is due. `chunking` is the required chunking of its document; None: any."""
 
     incremental: bool  # do not read files with unchanged time and size
@@ -332,7 +332,7 @@ class Rules(NamedTuple):
 
 
 def list_files(
-    source: Source, rules: Rules, documents: Documents, report: Report, owners: Owners | None
+    source: Source, rules: DueRules, documents: Documents, report: Report, owners: Owners | None
 ) -> Listing:
     """Walk a source, without the files that belong to others. A folder that cannot be listed is an
     error in the report. `owners` is None if no file is reached by several sources.
@@ -397,7 +397,7 @@ def is_recut(known: StoredDocument, content_hash: bytes, chunking: str) -> bool:
 def is_due(
     file: FoundFile,
     known: StoredDocument | None,
-    rules: Rules,
+    rules: DueRules,
     report: Report,
     follow_symlinks: bool,
 ) -> bool:

@@ -46,7 +46,7 @@ class Piece(NamedTuple):
         return self.written.startswith("-")
 
 
-class Reading(NamedTuple):
+class QueryParts(NamedTuple):
     """A query: the text of its words, and the filters of its operators."""
 
     text: str
@@ -54,7 +54,7 @@ class Reading(NamedTuple):
     operators: Operators
 
 
-def read(text: str, today: date | None) -> Reading:
+def read(text: str, today: date | None) -> QueryParts:
     """Take the operators out of a query.
 
     'tag:ops date:2026 backups' -> 'backups', {tags: [ops], since: 2026, until: 2026}
@@ -72,9 +72,9 @@ def read(text: str, today: date | None) -> Reading:
         "words": {piece.written: piece.reason for piece in mistaken[:MOST_MISTAKEN]},
     }
     if not chosen:
-        return Reading(text, {}, operators)
+        return QueryParts(text, {}, operators)
     words = " ".join(_blanked(unified, chosen).split())
-    return Reading(words, _combined(chosen), operators)
+    return QueryParts(words, _combined(chosen), operators)
 
 
 def _pieces(text: str, today: date | None) -> list[Piece]:

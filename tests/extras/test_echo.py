@@ -9,7 +9,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.formats.inserted import HEADING
 from hybrid_memory.extras.recall.passages import recalled
-from hybrid_memory.extras.recall.state import Session
+from hybrid_memory.extras.recall.state import RecallSession
 from hybrid_memory.sync.ingest import Ingest
 
 SESSIONS = 20
@@ -139,7 +139,7 @@ def test_the_note_is_first_for_95_of_100_questions(tmp_path: Path, is_corrected:
         folder = tmp_path / str(fact)
         folder.mkdir()
         for store in memories(folder, fact, is_corrected):
-            shown = recalled(store, question, Session(""))
+            shown = recalled(store, question, RecallSession(""))
             first_of_recall += bool(shown) and shown[0]["doc_id"] == "memory/2026-11-20.md"
             first_of_search += store.search(question)[0]["doc_id"] == "memory/2026-11-20.md"
     assert min(first_of_recall, first_of_search) >= 95, (first_of_recall, first_of_search)
@@ -153,7 +153,9 @@ def test_a_session_that_knows_more_than_the_notes_stays_first(tmp_path: Path) ->
     (tmp_path / "sessions/s.jsonl").write_text(said(1, statement, "Noted."))
     with HybridStore(tmp_path / "m.db", {"provider": "builtin"}) as store:
         Ingest(store, patterns=["*.md", "*.jsonl"]).run([str(tmp_path)])
-        [first, *_] = recalled(store, "Which colour did Anna choose for the boat?", Session(""))
+        [first, *_] = recalled(
+            store, "Which colour did Anna choose for the boat?", RecallSession("")
+        )
         assert "green" in first["text"]
 
 
@@ -172,7 +174,7 @@ def test_what_a_user_states_in_a_question_is_found(tmp_path: Path, question: str
     (tmp_path / "s.jsonl").write_text("\n".join([asked, json.dumps(row), answered, ""]))
     with HybridStore(tmp_path / "m.db", {"provider": "builtin"}) as store:
         Ingest(store, patterns=["*.jsonl"]).run([str(tmp_path)])
-        [first, *_] = recalled(store, "Which SSH port does heron use?", Session(""))
+        [first, *_] = recalled(store, "Which SSH port does heron use?", RecallSession(""))
         assert "2301" in first["text"]
 
 
@@ -184,5 +186,5 @@ def test_the_running_session_is_not_recalled(tmp_path: Path, name: str) -> None:
     with HybridStore(tmp_path / "m.db", {"provider": "builtin"}) as store:
         Ingest(store, patterns=["*.jsonl"]).run([str(tmp_path)])
         asked = "Which SSH port does heron use?"
-        assert recalled(store, asked, Session(session)) == []
-        assert recalled(store, asked, Session("another")) != []
+        assert recalled(store, asked, RecallSession(session)) == []
+        assert recalled(store, asked, RecallSession("another")) != []

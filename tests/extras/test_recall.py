@@ -31,7 +31,7 @@ from hybrid_memory.extras.recall.prompts import (
     unknown_code,
     work_among,
 )
-from hybrid_memory.extras.recall.state import Session, begun, note_begun
+from hybrid_memory.extras.recall.state import RecallSession, begun, note_begun
 from hybrid_memory.search.request import Request
 from hybrid_memory.surface.output import budget
 from hybrid_memory.sync.ingest import Ingest
@@ -459,7 +459,7 @@ def _is_found(database: Path, word: str) -> bool:
 def test_silent_on_95_of_100_prompts_about_the_code_at_hand(notes: Path) -> None:
     assert len(CODING) > 100
     with HybridStore(notes, {"provider": "builtin"}) as store:
-        spoken = [prompt for prompt in CODING if recalled(store, prompt, Session(""))]
+        spoken = [prompt for prompt in CODING if recalled(store, prompt, RecallSession(""))]
     assert len(spoken) <= 0.05 * len(CODING), spoken
 
 
@@ -468,7 +468,7 @@ def test_silent_on_95_of_100_prompts_with_pasted_code(notes: Path) -> None:
     codes = [path.read_text("utf-8")[-3000:] for path in modules if path.stat().st_size > 3000]
     with HybridStore(notes, {"provider": "builtin"}) as store:
         prompts = [f"{ask}\n{code}" for ask, code in zip(CODING, codes, strict=False)]
-        spoken = [prompt for prompt in prompts if recalled(store, prompt, Session(""))]
+        spoken = [prompt for prompt in prompts if recalled(store, prompt, RecallSession(""))]
     assert len(prompts) > 90
     assert len(spoken) <= 0.05 * len(prompts), spoken
 
@@ -490,10 +490,10 @@ def test_finds_what_a_search_under_the_same_budget_finds(notes: Path) -> None:
             of_search = budget(1200, "md", text)
             request = Request(limit=of_search.pool, budget=of_search)
             by_search += has_evidence(query, store.answer(text, request).results)
-            passages = recalled(store, text, Session(""))
+            passages = recalled(store, text, RecallSession(""))
             assert len(HEADING) + 1 + len(printed(passages)) <= 1200
             by_recall += has_evidence(query, passages)
-            without_floor += has_evidence(query, recalled(store, text, Session(""), floor=0))
+            without_floor += has_evidence(query, recalled(store, text, RecallSession(""), floor=0))
     assert without_floor >= 0.9 * by_search
     assert by_recall >= 2 / 3 * by_search
 
@@ -512,7 +512,7 @@ def test_silent_on_95_of_100_prompts_about_code_that_nothing_was_tuned_on(
     spoken = []
     for path in (notes, vault):
         with HybridStore(path, {"provider": "builtin"}) as store:
-            spoken += [prompt for prompt in HELD_OUT if recalled(store, prompt, Session(""))]
+            spoken += [prompt for prompt in HELD_OUT if recalled(store, prompt, RecallSession(""))]
     assert len(HELD_OUT) == 120
     assert len(spoken) <= 0.05 * 2 * len(HELD_OUT), spoken
 
@@ -527,7 +527,7 @@ def test_silent_on_most_questions_about_the_world(notes: Path, vault: Path) -> N
     ):
         assert len(prompts) == 40
         with HybridStore(path, {"provider": "builtin"}) as store:
-            spoken = [prompt for prompt in prompts if recalled(store, prompt, Session(""))]
+            spoken = [prompt for prompt in prompts if recalled(store, prompt, RecallSession(""))]
         assert len(spoken) <= most, spoken
 
 
@@ -574,7 +574,7 @@ def test_a_question_in_other_words_than_the_notes_is_answered_as_by_a_search(vau
 
             request = Request(limit=60, budget=budget(1200, "md", question))
             by_search += any(map(is_right, store.answer(question, request).results))
-            by_recall += any(map(is_right, recalled(store, question, Session(""))))
+            by_recall += any(map(is_right, recalled(store, question, RecallSession(""))))
     assert by_search >= 32
     assert by_recall >= 0.8 * by_search
 

@@ -308,7 +308,7 @@ def test_unchanged_files_are_only_counted(store: HybridStore, notes: Notes) -> N
     notes({"1.md": "dog", "new.md": "cat"})
     (folder / "2.md").unlink()
     [source] = store.storage.sources.all()
-    rules = plan.Rules(incremental=True, everything=False)
+    rules = plan.DueRules(incremental=True, everything=False)
     listing = plan.list_files(source, rules, store.storage.documents, Report(), None)
     assert [file.relative for file in listing.files] == ["1.md", "new.md"]
     assert list(listing.known) == ["memory/1.md"]

@@ -35,7 +35,7 @@ from ..hosts import START as START_OF_SESSION
 from .conversation import with_transcript
 from .prompts import CHARACTERS, FLOOR
 from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, NoMemoryError, note_run
-from .state import Begun, Session, begun, note_begun
+from .state import Begun, RecallSession, begun, note_begun
 
 SECONDS = 0.3  # of CPU time
 READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close it
@@ -241,7 +241,7 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
     from .passages import printed, recalled
 
     name = hook.get("session_id") or hook.get("conversation_id") or args.session
-    session = Session(name, hook.get("transcript_path"))
+    session = RecallSession(name, hook.get("transcript_path"))
     with own_store(args) as store:
         if args.timeout:
             store.limit_queries(QUERY_SHARE * max(args.timeout, WALL_SECONDS))

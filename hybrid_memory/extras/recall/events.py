@@ -19,7 +19,7 @@ from ...sync.refresh import refresh
 from ..formats.inserted import NEWS
 from ..formats.transcripts import FORMAT
 from .memory import own_store
-from .state import Session, last_start, note_refusal
+from .state import RecallSession, last_start, note_refusal
 from .transcripts import RefusedError, SessionTranscript, transcript
 
 NAMED = 3  # documents listed in the line about new notes
@@ -28,7 +28,7 @@ NAMED = 3  # documents listed in the line about new notes
 def start(args: Namespace, hook: Mapping[str, Any]) -> str:
     """What to tell at the start of a session, or after a compaction of its context."""
     if hook.get("source") in ("clear", "compact"):
-        Session(hook.get("session_id") or "", hook.get("transcript_path")).forget()
+        RecallSession(hook.get("session_id") or "", hook.get("transcript_path")).forget()
         return ""
     return news(args)
 

@@ -10,7 +10,7 @@ from ...store import HybridStore
 from ...surface.quotes import markdown
 from ..formats.inserted import HEADING, words_of_user
 from .prompts import CHARACTERS, FLOOR, is_question_for_memory, read, relevance_of
-from .state import Session
+from .state import RecallSession
 
 LEAST_CONFIDENCE = 0.04  # of a passage that is printed with others
 LIMIT = 16  # passages that compete for the budget; about five fit
@@ -19,7 +19,7 @@ LIMIT = 16  # passages that compete for the budget; about five fit
 def recalled(
     store: HybridStore,
     prompt: str,
-    session: Session,
+    session: RecallSession,
     *,
     characters: int = CHARACTERS,
     floor: float = FLOOR,

@@ -106,7 +106,7 @@ def is_question_for_memory(prompt: str) -> bool:
     return len(prompt) >= SHORTEST and not SLASH_COMMAND.match(prompt)
 
 
-class Reading(NamedTuple):
+class PromptFeatures(NamedTuple):
     """The features of a prompt.
 
     `query` is the text to search for; "" for nothing. `share` is the share of the prompt's words
@@ -128,7 +128,7 @@ class Reading(NamedTuple):
     chunks: int
 
 
-def read(prompt: str, store: "HybridStore") -> Reading:
+def read(prompt: str, store: "HybridStore") -> PromptFeatures:
     """Analyse a prompt. The query is the prompt itself, or the rarest words of a long one.
 
     People who paste a log ask before or after it. So only the beginning and the end of a long
@@ -153,7 +153,7 @@ def read(prompt: str, store: "HybridStore") -> Reading:
         is_foreign = has_foreign_names(prompt, counts)
     else:
         query, share = informative(words, counts)
-    return Reading(
+    return PromptFeatures(
         query,
         share,
         work,
@@ -224,7 +224,7 @@ def unknown_code(text: str, counts: Mapping[str, int]) -> int:
     )
 
 
-def relevance_of(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
+def relevance_of(reading: PromptFeatures, results: Iterable[Mapping[str, Any]]) -> float:
     """Return the relevance of the results to the prompt: a probability, 0 to 1. The results must
     come from a search with `explain`.
 

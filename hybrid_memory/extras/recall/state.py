@@ -33,7 +33,7 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> str:
     return os.path.join(state, "hybrid-memory", "recall")
 
 
-class Session:
+class RecallSession:
     """A session, by its id (any text), and its transcript. Nothing is stored for an empty id."""
 
     def __init__(self, session_id: str, transcript: str | None = None) -> None:
@@ -173,7 +173,7 @@ def _remove_old() -> None:
                     os.unlink(entry.path)
 
 
-class Refusal(NamedTuple):
+class RefusedTranscript(NamedTuple):
     """The last refusal of a file that a hook named as a transcript."""
 
     database: str
@@ -182,7 +182,7 @@ class Refusal(NamedTuple):
     time: float  # seconds since 1970
 
 
-def refusals(database: str) -> list[Refusal]:
+def refusals(database: str) -> list[RefusedTranscript]:
     """Return the refusals of the last week for a database, latest last."""
     oldest = time.time() - DAYS_KEPT * 86400
     return [each for each in _refusals() if each.database == database and each.time >= oldest]
@@ -190,7 +190,7 @@ def refusals(database: str) -> list[Refusal]:
 
 def note_refusal(database: str, named: str, reason: str) -> None:
     """Record that a file was refused now."""
-    refusal = Refusal(database, named[:LONGEST_NAME], reason, time.time())
+    refusal = RefusedTranscript(database, named[:LONGEST_NAME], reason, time.time())
     others = [each for each in _refusals() if each[:2] != refusal[:2]]
     path = os.path.join(state_folder(), REFUSED)
     new = f"{path}-{os.getpid()}"
@@ -198,9 +198,9 @@ def note_refusal(database: str, named: str, reason: str) -> None:
     os.replace(new, path)
 
 
-def _refusals() -> list[Refusal]:
+def _refusals() -> list[RefusedTranscript]:
     try:
         with open(os.path.join(state_folder(), REFUSED), encoding="utf-8") as file:
-            return [Refusal(*row) for row in json.load(file)]
+            return [RefusedTranscript(*row) for row in json.load(file)]
     except (OSError, ValueError, TypeError):
         return []
