@@ -65,12 +65,14 @@ NOTE_LINKS = re.compile(rf"{NOTE_LINK.pattern}(?:\s*+,\s*+{NOTE_LINK.pattern})*+
 class FrontMatter(NamedTuple):
     """`metadata` by lower-case key, and the number of `lines`, 0 if they are text.
 
-    `problems` describe unreadable parts, each with its line.
+    `problems` describe unreadable parts, each with its line. `end` is where the text ends, if it has a
+    block of metadata at its end.
     """
 
     metadata: dict[str, Value]
     lines: int
     problems: tuple[str, ...] = ()
+    end: int | None = None
 
 
 NOTHING = FrontMatter({}, 0)

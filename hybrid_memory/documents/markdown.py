@@ -21,8 +21,9 @@ from .chunker import Chunk, chunks_of
 from .conversations import conversation, with_roles
 from .files import FileBytes, read
 from .formats import PlainLines
-from .front_matter import FrontMatter, front_matter, named
+from .front_matter import FrontMatter, named
 from .links import document_links
+from .metadata import metadata_of
 from .structure import Markup, Structure, below, markdown_structure
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
     characters without a space are left out. Raises ValueError for an overlap that leaves no room
     for new text.
     """
-    text = with_plain_newlines(text)
-    return chunks_of(text, front_matter(text).lines, chunk_size, overlap)
+    parsed = parse(text, {})
+    return chunks_of(parsed.text, parsed.skipped, chunk_size, overlap)
 
 
 def chunks(
@@ -179,14 +180,14 @@ class Markdown(PlainLines):
         return markdown_structure(text)
 
     def front_matter(self, text: str) -> FrontMatter:
-        """Read the front matter of a text."""
-        return front_matter(text)
+        """Read the metadata of a text."""
+        return metadata_of(text)
 
     def parsed(self, text: str, metadata: Mapping[str, Any]) -> Parsed:
         """Parse a text. The given `metadata` takes precedence over its own."""
         own = self.front_matter(text)
         known = {**own.metadata, **metadata}
-        return Parsed(with_plain_newlines(text), own.lines, known, own.problems)
+        return Parsed(with_plain_newlines(text)[: own.end], own.lines, known, own.problems)
 
     def links(self, parsed: Parsed) -> "DocumentLinks":
         """The titles, links and tags of a parsed text."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..documents.document import Document, date_keys_of
 from ..documents.files import Wanted
-from ..documents.front_matter import front_matter
+from ..documents.metadata import metadata_of
 from ..embedding.identity import MISFIT, NOT_MIXED
 from ..embedding.interface import Embedder
 from ..errors import SourceError
@@ -45,7 +45,7 @@ def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
     row = storage.catalog.document(doc_id)
     if row.path is not None or row.content is None:
         return None
-    text_metadata = front_matter(row.content).metadata
+    text_metadata = metadata_of(row.content).metadata
     metadata = storage.catalog.outline(doc_id)["metadata"]
     given = {key: value for key, value in metadata.items() if text_metadata.get(key) != value}
     return StoredText(row.content, given)
