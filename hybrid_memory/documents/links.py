@@ -12,6 +12,7 @@ from ..text.equality import spelled
 from ..text.links import DocumentLinks, Link, distinct_names, path_of
 from ..text.terms import LONGEST_TARGET, WIKILINK, plain
 from .code import without_code, without_hidden
+from .headings import without_attributes
 from .structure import Heading, Markup, below, markdown_structure
 
 # The target of an inline link and of a reference definition; one with spaces is in <>.
@@ -31,7 +32,9 @@ SIGN = (
     r"!-,.:-@\[-^`{-~\s"
 )
 TAG = re.compile(rf"#(?<=[\s,;*_~|(]#)(?<!\]\(#)([^{SIGN}]{{1,200}})")
+SPACED_TAG = re.compile(r"(?<!\S)#(\w+(?: \w+){0,4} \w{2,})#(?!\w)")  # of Bear; "C# or F#" has none
 HEADING_LINE = re.compile(r"\n {0,3}#{1,6}[ \t][^\n]*")
+HTML_TAG = re.compile(r"<[A-Za-z][^<>\n=]*=[^<>\n]*>")  # with attributes, such as a colour
 
 EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?=\s|$)")
 
@@ -71,7 +74,8 @@ def _find_links(text: str) -> Iterator[tuple[int, str, str]]:
     if "[[" in text:
         for link in WIKILINK.finditer(text):
             target = link["target"].strip()
-            if path_of(target) and not _is_placeholder(target):
+            is_command = text.startswith("{{", link.start() - 2)  # of Roam: {{[[TODO]]}}
+            if path_of(target) and not is_command and not _is_placeholder(target):
                 yield link.start(), target, "embed" if link[0][0] == "!" else "wikilink"
     if "](" in text:
         for link in LINK_TARGET.finditer(text):
@@ -111,7 +115,10 @@ def tags_in(text: str) -> list[str]:
     """
     if "#" not in text:
         return []
-    tags = [spelled(tag[1].strip("/")) for tag in TAG.finditer(HEADING_LINE.sub("\n", text))]
+    text = HEADING_LINE.sub(lambda line: without_attributes(line[0]), HTML_TAG.sub("", text))
+    spaced = [tag[1] for tag in SPACED_TAG.finditer(text)]
+    names = [tag[1].strip("/") for tag in TAG.finditer(SPACED_TAG.sub("", text))]
+    tags = map(spelled, spaced + names)
     return list(dict.fromkeys(tag for tag in tags if tag and not tag.isdigit()))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from ..errors import QueryError
 from ..text.equality import anchor_key, heading_key, name_key
 from ..text.terms import plain
+from .headings import ids_in
 
 Heading = tuple[int, int, str]  # line, level, title
 
@@ -23,18 +24,23 @@ def lines_of(
 ) -> tuple[int, int]:
     """Return the first and last line of a part, counted from 1.
 
-    The part is a heading's text or its GitHub anchor, "Plan#Next" for the heading Next below Plan,
-    or "^name" for the block of this name. `find` finds the headings of the lines. Raises QueryError if
-    there is no such part.
+    The part is a heading's text, its GitHub anchor or an id that its line gives it, "Plan#Next" for
+    the heading Next below Plan, or "^name" for the block of this name. `find` finds the headings of
+    the lines. Raises QueryError if there is no such part.
     """
     if part.startswith("^"):
         return _block(doc_id, part[1:], lines)
-    return _section(doc_id, part, find(lines), len(lines))
+    return _section(doc_id, part, lines, find(lines))
 
 
-def _section(doc_id: str, part: str, headings: Sequence[Heading], last: int) -> tuple[int, int]:
+def _section(
+    doc_id: str, part: str, lines: Sequence[str], headings: Sequence[Heading]
+) -> tuple[int, int]:
     titles = [plain(title) for _, _, title in headings]
     place = _place_of(part, titles)
+    if place is None:
+        own = [ids_in(lines[number - 1]) for number, _, _ in headings]
+        place = next((at for at, ids in enumerate(own) if part in ids), None)
     if place is None:
         named = ", ".join(titles[:NAMED_HEADINGS]) or "none"
         raise QueryError(f"{doc_id} has no heading {part!r}; its headings: {named}")
@@ -42,7 +48,7 @@ def _section(doc_id: str, part: str, headings: Sequence[Heading], last: int) -> 
     for number, other_level, _ in headings[place + 1 :]:
         if other_level <= level:
             return start, number - 1
-    return start, last
+    return start, len(lines)
 
 
 def _place_of(part: str, titles: Sequence[str]) -> int | None:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from .headings import name_of
 from .noise import ALIGNED, compact_row, without_runs
 
 LONGEST_HEADING = 1000  # characters; a longer one is text
@@ -460,16 +461,16 @@ def _item_width(item: re.Match[str], line: str) -> int:
 
 
 def _title(lines: Sequence[str], level: int) -> str:
-    """The title of a heading, without the closing sequence of a heading in one line: "# Setup ##" ->
-    "Setup", "# C#" -> "C#".
+    """The title of a heading as a reader sees it, without the closing sequence of a heading in one
+    line: "# Setup ##" -> "Setup", "# C#" -> "C#".
     """
     if len(lines) > 1:
-        return " ".join(" ".join(lines[:-1]).split())
+        return name_of(" ".join(" ".join(lines[:-1]).split()))
     title = lines[0].strip()[level:].strip()
     opened = title.rstrip("#")
     if not opened or opened[-1].isspace():
         title = opened.rstrip()
-    return title
+    return name_of(title)
 
 
 def _compact_header(header: str, delimiters: str) -> str:

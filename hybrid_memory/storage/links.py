@@ -1,7 +1,7 @@
 """Read names, links and tags, and resolve links, for every engine.
 
 A link leads to the nearest document whose path ends with its target, otherwise to an alias, as in
-Obsidian. In markdown, a relative path comes first.
+Obsidian, otherwise to a title. In markdown, a relative path comes first.
 """
 
 import posixpath
@@ -79,10 +79,21 @@ class Resolver:
                 document.doc_id,
             )
 
-        namesakes = by_path(documents, name) or by_name(documents, ALIAS, name)
+        namesakes = with_name(documents, name)
         if not namesakes:
             return None
         return min(namesakes, key=distance).doc_id
+
+
+def with_name(documents: Sequence[Named], name: str) -> list[Named]:
+    """The documents whose path ends with this folded name; otherwise those with this alias; otherwise
+    those with this title.
+    """
+    return (
+        by_path(documents, name)
+        or by_name(documents, ALIAS, name)
+        or by_name(documents, TITLE, name)
+    )
 
 
 def by_path(documents: Sequence[Named], path: str) -> list[Named]:
@@ -125,13 +136,7 @@ class LinkReader(ABC):
         """The documents whose path ends with this name, ignoring case; otherwise those with this
         alias; otherwise those with this title.
         """
-        documents = self._lookup(key_of(name))
-        name = folded(name)
-        namesakes = (
-            by_path(documents, name)
-            or by_name(documents, ALIAS, name)
-            or by_name(documents, TITLE, name)
-        )
+        namesakes = with_name(self._lookup(key_of(name)), folded(name))
         return list(dict.fromkeys(document.doc_id for document in namesakes))
 
     def links_of(self, doc_id: str) -> list[LinkRow]:

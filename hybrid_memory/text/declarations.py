@@ -12,10 +12,16 @@ LONGEST_LINE = 1000  # characters; a longer line is not compared
 FEWEST_WORDS = 3  # of a former line; a shorter one stands in many places by chance
 FEWEST_WORDS_OF_TASK = 2
 
-TASK = re.compile(r"^[ \t>]*(?:[-*+]|\d+[.)])[ \t]+\[([^\]\n])\][ \t]+(\S.*)$", re.MULTILINE)
+TASK = re.compile(
+    r"^[ \t>]*(?:[-*+]|\d+[.)])[ \t]+"
+    r"(?:\[([^\]\n])\]|\{\{\[\[(TODO|DONE)\]\]\}\})[ \t]+(\S.*)$",  # the second form is Roam's
+    re.MULTILINE,
+)
 FEWEST_WORDS_BEFORE = 2  # a struck part; a statement struck whole is often followed by a remark
-OPEN = frozenset(" /><")  # every other mark than these and CLOSED has a meaning of its own
-CLOSED = frozenset("xX-")  # [x] is done, [-] is cancelled
+OPEN = frozenset(
+    (*" /><", "TODO")
+)  # every other mark than these and CLOSED has a meaning of its own
+CLOSED = frozenset((*"xX-", "DONE"))  # [x] is done, [-] is cancelled
 # The day of a task, as the Tasks plugin of Obsidian writes it, and the name of a block
 STAMP = re.compile(r"(?:[✅❌➕⏳🛫📅📆]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$")
 STRUCK = re.compile(r"~~([^~\n]+)~~")
@@ -73,7 +79,8 @@ def tasks(text: str) -> Iterator[tuple[str, bool]]:
 
     '- [x] Renew the lease ✅ 2026-03-08' -> ('renew the lease', True)
     """
-    for state, task in TASK.findall(text):
+    for mark, word, task in TASK.findall(text):
+        state = mark or word
         key = words(STAMP.sub("", task))
         if len(key) >= FEWEST_WORDS_OF_TASK and state in OPEN | CLOSED:
             yield " ".join(key), state in CLOSED

@@ -19,9 +19,9 @@ def tags_in_metadata(metadata: str) -> list[str]:
 
 
 def filterable_tags(metadata: str, of_text: Iterable[str]) -> set[str]:
-    """The tags that match a filter: also the single words of a tag that has several."""
-    tags: set[str] = set()
-    for name in (*tags_in_metadata(metadata), *of_text):
+    """The tags that match a filter: also the single words of a tag of the metadata that has several."""
+    tags = {normal_tag(name) for name in of_text}
+    for name in tags_in_metadata(metadata):
         tags.update(map(normal_tag, (name, *name.split())))
     return tags - {""}
 

@@ -24,9 +24,9 @@ FILES = [
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
-def texts_of(markdown: str) -> list[tuple[bool, str]]:
-    """The texts without code, and whether each is a heading."""
-    texts, block = [], ""
+def texts_of(markdown: str) -> list[str]:
+    """The texts without code."""
+    texts = []
     for token in PARSER.parse(markdown):
         if token.type == "inline":
             pieces = (
@@ -38,9 +38,7 @@ def texts_of(markdown: str) -> list[tuple[bool, str]]:
                 for child in token.children or []
                 if child.type != "html_inline"
             )
-            texts.append((block == "heading_open", "\n" + "".join(pieces)))
-        else:
-            block = token.type
+            texts.append("\n" + "".join(pieces))
     return texts
 
 
@@ -57,14 +55,9 @@ def test_links_and_tags_are_those_that_a_parser_finds_tags_in(path: Path) -> Non
     parsed = parse(path.read_text(), {})
     body = "\n".join(parsed.text.split("\n")[parsed.skipped :])
     ours = document_links(body, 0, {})
-    texts = [(is_heading, re.sub("%%.*?%%", "", text)) for is_heading, text in texts_of(body)]
-    names = {link["target"].strip() for _, text in texts for link in WIKILINK.finditer(text)}
-    tags = {
-        tag
-        for is_heading, text in texts
-        if not is_heading
-        for tag in tags_in(WIKILINK.sub("", text))
-    }
+    texts = [re.sub("%%.*?%%", "", text) for text in texts_of(body)]
+    names = {link["target"].strip() for text in texts for link in WIKILINK.finditer(text)}
+    tags = {tag for text in texts for tag in tags_in(WIKILINK.sub("", text))}
     assert {link.target for link in ours.links if link.kind != "markdown"} == {
         name for name in names if name.partition("#")[0] and "{{" not in name and "<%" not in name
     }
@@ -126,7 +119,7 @@ def test_code_is_what_a_parser_says(text: str) -> None:
     assume(not INDENTED_FENCE.search(text))
     numbers = iter(range(100))
     text = re.sub(r"\[\[\]\]", lambda _: f"[[{next(numbers)}]]", text)
-    expected = [number for _, part in texts_of(text) for number in NUMBER.findall(part)]
+    expected = [number for part in texts_of(text) for number in NUMBER.findall(part)]
     assert NUMBER.findall(without_code(markdown_structure("\n" + text))) == expected
 
 

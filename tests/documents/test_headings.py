@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
+from hybrid_memory.documents.headings import ids_in
 from hybrid_memory.documents.links import document_links
 from hybrid_memory.documents.markdown import FORMAT, chunk_text, headings_below
 from hybrid_memory.documents.structure import markdown_structure
@@ -108,3 +109,46 @@ def test_the_title_is_the_first_heading_whatever_its_form() -> None:
     assert [title for _, _, title in FORMAT.headings(["---", "a: b", "---", "Title", "==="])] == [
         "Title"
     ]
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "ids"),
+    [
+        ("Install {#install}", "Install", ["install"]),
+        ("Setup {#setup .unnumbered key=1}", "Setup", ["setup"]),
+        ("Run {: #run }", "Run", ["run"]),
+        ("Name {id=name}", "Name", ["name"]),
+        ('Name {id="a-b" .c}', "Name", ["a-b"]),
+        ('<a id="x"></a>Anchor', "Anchor", ["x"]),
+        ("<a name='y' />Anchor", "Anchor", ["y"]),
+        ('<a href="z.md">Text</a>', "Text", []),
+        ("Head &amp; Tail &lt;T&gt;", "Head & Tail <T>", []),
+        ("Hidden {-}", "Hidden {-}", []),
+        ("Set {x}", "Set {x}", []),
+        ("Use {{ name }}", "Use {{ name }}", []),
+        ("List<a> of b", "List of b", []),
+        ("C# {note}", "C# {note}", []),
+        ("{#alone}", "{#alone}", ["alone"]),
+        ("R & D", "R & D", []),
+    ],
+)
+def test_attributes_and_anchors_name_a_heading_and_are_not_its_text(
+    title: str, name: str, ids: list[str]
+) -> None:
+    for text in (f"# {title}\n\ntext\n", f"{title}\n===\n\ntext\n"):
+        [chunk] = chunk_text(text)
+        assert chunk.heading_path == name
+        assert title in chunk.text
+    assert ids_in(f"# {title}") == ids
+
+
+@pytest.mark.both_engines
+def test_the_id_of_a_heading_finds_its_part(store: HybridStore) -> None:
+    store.store(
+        "a.md", "# Setup {#s1}\n\none\n\n## Install {: #first }\n\ntwo\n\n## Run\n\nthree\n"
+    )
+    for part in ("Install", "install", "first"):
+        assert read(store, f"a.md#{part}")["text"] == "## Install {: #first }\n\ntwo\n"
+    assert read(store, "a.md#s1")["start_line"] == 1
+    [found] = store.search("two", 1)
+    assert found["heading_path"] == "Setup > Install"

@@ -38,6 +38,7 @@ def targets(text: str) -> list[str]:
         ("---\nup: \"[[Home]]\"\npeople:\n  - '[[Ann|A]]'\nsee: [x](y.md)\n---\n[[a]]", ["Home", "Ann", "y.md", "a"]),
         ("[[a]] and [[a]]\n[[a]]", ["a", "a"]),
         ("東京[[タワー]]", ["タワー"]),
+        ("- {{[[TODO]]}} call [[Ruiz]] {{[[query]]: {and: [[a]]}}}", ["Ruiz", "a"]),
     ],
 )  # fmt: skip
 def test_links(text: str, expected: list[str]) -> None:
@@ -57,7 +58,14 @@ def test_a_link_has_the_line_it_stands_on_front_matter_counted() -> None:
     [
         ("#a #B/c, (#d) *#e* #f-g_h #2026-01", ["a", "b/c", "d", "e", "f-g_h", "2026-01"]),
         ('#123 a#b #  ## \\#c &#39; "#d"', []),
-        ("# Heading #a\n## #b\ntext #c\n#d", ["c", "d"]),
+        ("# Heading #a\n## #b\ntext #c\n#d\n\nunder #e\n===", ["a", "b", "c", "d", "e"]),
+        ("## Run {: #run .x }\n## Go {#go}\n### #only {#id}", ["only"]),
+        ('<b style="color: #EEE">x</b> #a <a href="x #b">y</a> 1 < 2 #c > 0', ["a", "c"]),
+        (
+            "#two words# and #one word#, #three more words# #last",
+            ["two words", "one word", "three more words", "last"],
+        ),
+        ("#a in C#, #b or F# and #c#d #2 x#", ["a", "b", "c"]),
         ("#東京 #café、 #Straße #🎉", ["東京", "café", "strasse", "🎉"]),
         ("`#a` [b](#c) [[d#e]] [[f #g]] https://x.y/#h", []),
         ("#a/ #a. #a: #A", ["a"]),

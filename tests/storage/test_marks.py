@@ -48,7 +48,9 @@ def leads(store: HybridStore, source: str, link: str) -> str | None:
         ("[[Deep]]", "v/a/c/Deep.md"),
         ("[[other]]", "w/Other.md"),
         ("[[The Alias]]", "v/Note.md"),
-        ("[[A title]]", None),
+        ("[[A title]]", "v/Note.md"),
+        ("[[a  Title#Part]]", "v/Note.md"),
+        ("[[Two words]]", "v/a/Two words.md"),  # a file before a title
         ("[a](c/Note.md)", "v/a/c/Note.md"),
         ("[a](../b/c/note.md#sec)", "v/b/c/Note.md"),
         ("[a](../../w/Other.md)", "w/Other.md"),
@@ -70,6 +72,7 @@ def test_where_a_link_in_v_a_leads(vault: HybridStore, link: str, expected: str 
         "v/a/Two words.md",
         "w/Other.md",
     )
+    put(vault, "v/titled.md", text="# Two words")
     assert leads(vault, "v/a/from.md", link) == expected
 
 

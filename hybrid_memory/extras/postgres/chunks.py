@@ -169,11 +169,11 @@ where  l.space = %(space)s and {condition}
 order by d.doc_id, l.line, l.place
 """
 OF = f"l.{OF_DOCUMENT}"
-TO = f"(md5(l.key), l.key) in (select md5(key), key from names where {OF_DOCUMENT} and kind <> 'title')"
+TO = f"(md5(l.key), l.key) in (select md5(key), key from names where {OF_DOCUMENT})"
 # A link with a path may be broken even if a document has its name.
 MAYBE_BROKEN = """
 (position('/' in l.target) > 0
- or not exists (select from names n where n.space = l.space and n.key = l.key and n.kind <> 'title'))
+ or not exists (select from names n where n.space = l.space and n.key = l.key))
 """
 TAGS = "select tag, document from tags where space = %(space)s"
 TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"

@@ -64,11 +64,9 @@ class Links(LinkReader):
     """Implements `LinkReader`, for one state of the store."""
 
     OF = "l.doc_id = :doc_id"
-    TO = "l.key in (select key from names where doc_id = :doc_id and kind <> 'title')"
+    TO = "l.key in (select key from names where doc_id = :doc_id)"
     # A link with a path may be broken even if a document has its name.
-    MAYBE_BROKEN = (
-        "instr(l.target, '/') or l.key not in (select key from names where kind <> 'title')"
-    )
+    MAYBE_BROKEN = "instr(l.target, '/') or l.key not in (select key from names)"
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         super().__init__()
