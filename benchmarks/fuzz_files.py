@@ -14,7 +14,7 @@ from hybrid_memory.documents.document import Document, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
 from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
-from hybrid_memory.documents.noise import without_runs
+from hybrid_memory.documents.noise import without_noise
 from hybrid_memory.documents.structure import below, markdown_structure
 from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.sync.ingest import Ingest
@@ -278,7 +278,7 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
             assert "|---|" in own or all(is_within(piece, kept) for piece in pieces), chunk
         else:
             after_noise = "\n".join(cleaned[chunk.start_line - 1 : chunk.end_line])
-            assert own in after_noise or own in without_runs(f"\n{above}"), (
+            assert own in after_noise or own in without_noise(f"\n{above}"), (
                 chunk
             )  # the latter for front matter that is the text
 

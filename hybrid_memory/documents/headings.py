@@ -22,11 +22,16 @@ def name_of(title: str) -> str:
         name = ATTRIBUTES.sub("", name)
     if "<" in name:
         name = ANCHOR.sub("", name).strip()
-    if "&" in name:
-        from html import unescape  # with a large table
+    return unescaped(name) or title
 
-        name = unescape(name)
-    return name or title
+
+def unescaped(text: str) -> str:
+    """A text with the characters that entities stand for: "a &amp; b" -> "a & b"."""
+    if "&" not in text:
+        return text
+    from html import unescape  # with a large table
+
+    return unescape(text)
 
 
 def without_attributes(line: str) -> str:

@@ -2,7 +2,8 @@
 characters without a space, such as base64, hashes and minified code. A long address keeps its
 beginning, and a long list of short values (CSV) and JSON are kept, the latter without its long
 strings. Text in scripts without spaces is never such a run. A removal leaves a `…`. The padding of
-wide table rows is noise, too, and so is a chunk of closing tags alone.
+wide table rows is noise, too, and so are the marks of sources in answers that were pasted from a chat, and a
+chunk of closing tags alone.
 
 Rules and comments are left out by structure.py, which reads the lines. All of it takes time in
 proportion to the text.
@@ -22,6 +23,10 @@ PADDING = re.compile(r"(?<=[^ ]) {2,}+(?=\|)|(?<=\|) {2,}+")
 LONG_DASHES = re.compile(r"-{4,}+")
 # A passage of closing tags, as in the documents of a component library, has no meaning.
 CLOSING_TAGS = re.compile(r"\s*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>\s*+)++")
+# In an answer of a chat: "[cite_start]It opens at nine. [cite: 3, 17]"
+CITE = re.compile(r"\[cite_start\]| ?\[cite: ?\d+(?:[,; -]+\d+)*+\]")
+# The end of the line above a block of data about a chat, behind the speaker's label
+UNTRUSTED = re.compile(r"(?:(?<=: )|^)[^:\n]*\(untrusted[^()\n]*\): *$")
 DATA_URI = re.compile(
     r"data:(?:[\w.+-]{1,80}/[\w.+-]{1,80})?(?:;[\w=.+-]{1,80})*+(?<!:),[^\s)>\"'\]]*+"
 )
@@ -33,8 +38,12 @@ JSON_WITHOUT_STRINGS = re.compile(r"(?:[][{},:]|-?\d[\d.eE+-]*+|true|false|null)
 ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 
-def without_runs(body: str) -> str:
-    """Remove data: URIs and unbroken runs from a text with a line break before each line."""
+def without_noise(body: str) -> str:
+    """Remove data: URIs, unbroken runs and marks of sources from a text with a line break before each
+    line.
+    """
+    if "[cite" in body:
+        body = CITE.sub("", body)
     if "data:" in body:
         body = DATA_URI.sub(LEFT_OUT, body)
     if _has_long_run(body):

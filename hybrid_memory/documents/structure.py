@@ -16,7 +16,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from .headings import name_of
-from .noise import ALIGNED, compact_row, without_runs
+from .html_tables import BEGIN, END, as_pipe_table
+from .noise import ALIGNED, UNTRUSTED, compact_row, without_noise
 
 LONGEST_HEADING = 1000  # characters; a longer one is text
 MOST_LINES = 8  # of a heading with an underline
@@ -105,7 +106,7 @@ def outline_structure(text: str) -> Structure:
 @lru_cache(1)  # used twice per document: for its links and for its chunks
 def _structure(text: str, *, keeps_noise: bool = False, is_outline: bool = False) -> Structure:
     scanned = _Scan(text, is_outline)
-    body = without_runs(text if keeps_noise else "\n".join(["", *scanned.lines]))
+    body = without_noise(text if keeps_noise else "\n".join(["", *scanned.lines]))
     lines = body[1:].split("\n")
     begins = [
         number + before for number, before in enumerate(accumulate(map(len, lines), initial=0), 1)
@@ -173,11 +174,18 @@ class _Scan:
         if "<!--" in text:
             ends = (number for number, line in enumerate(self.lines) if "-->" in line)
             self._last_comment = max(ends, default=-1)
+        self._last_table = -1  # the last line that could end a table of HTML
+        if "<table" in text or "<TABLE" in text:
+            ends = (number for number, line in enumerate(self.lines) if END.search(line))
+            self._last_table = max(ends, default=-1)
+        self._below_table = 0  # the line below the last table of HTML
         self._has_padding = "  |" in text
         self._read_all()
 
     def _read_all(self) -> None:
         for number, line in enumerate(self.lines):
+            if number < self._below_table:
+                continue
             if self._fence:
                 if self._open or self._fence in line:
                     self._read(number, line)
@@ -186,6 +194,8 @@ class _Scan:
                 line = self._without_comments(number)
             if self._open:
                 self._read(number, line)
+            elif number < self._last_table and BEGIN.match(line) and self._read_table(number):
+                continue
             elif not line:
                 self._end_paragraph(number)
             elif not line[0].isalpha():
@@ -195,6 +205,22 @@ class _Scan:
         if self._fence:
             self._end_fence(len(self.lines))
         self._end_paragraph(len(self.lines))
+
+    def _read_table(self, number: int) -> bool:
+        """Read the table of HTML that begins in a line as a table in pipes, if it is one."""
+        end = (
+            next(at for at in range(number, self._last_table + 1) if END.search(self.lines[at])) + 1
+        )
+        table = as_pipe_table(self.lines[number:end])
+        if table is None:
+            return False
+        header, rows = table
+        self._end_paragraph(number)
+        self.lines[number:end] = rows
+        self.inline += [(row, row + 1) for row in range(number, end)]
+        self.tables.append((number + header, end))
+        self._below_table = end
+        return True
 
     def _read(self, number: int, line: str) -> None:
         if "\t" in line:
@@ -402,6 +428,13 @@ class _Scan:
         )
 
     def _end_fence(self, end: int) -> None:
+        """End the code. A block of data about a chat, which its program put there, is no text."""
+        above = self.lines[self._fence_line - 1] if self._fence_line else ""
+        if "(untrusted" in above and UNTRUSTED.search(above):
+            self.lines[self._fence_line - 1] = UNTRUSTED.sub("", above)
+            self.lines[self._fence_line : end] = [""] * (end - self._fence_line)
+            self._fence = ""
+            return
         self.fences.append((self._fence_line, end))
         self.code.append((self._fence_line, end))
         self._fence = ""

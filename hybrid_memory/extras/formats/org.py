@@ -14,7 +14,7 @@ from itertools import islice
 from ...documents.front_matter import MAX_METADATA, FrontMatter
 from ...documents.links import ELSEWHERE, titles
 from ...documents.markdown import Markdown, Parsed
-from ...documents.noise import without_runs
+from ...documents.noise import without_noise
 from ...documents.structure import Block, Heading, Structure, code_of
 from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
@@ -123,7 +123,7 @@ def readable(text: str) -> str:
         pieces.append(text[line_break : block.end])
         pos = block.end
     pieces.append(NOISE.sub("\n", text[pos:]))
-    return without_runs("".join(pieces))
+    return without_noise("".join(pieces))
 
 
 def blocks(text: str) -> list[Block]:

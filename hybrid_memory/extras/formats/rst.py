@@ -14,7 +14,7 @@ from functools import lru_cache
 from heapq import merge
 
 from ...documents.markdown import Markdown
-from ...documents.noise import without_runs
+from ...documents.noise import without_noise
 from ...documents.structure import Heading, Structure, plain_structure
 from ...text.characters import columns
 
@@ -67,7 +67,7 @@ def _plain(title: str) -> str:
 @lru_cache(1)  # used twice per document: for its links and for its chunks
 def structure(text: str) -> Structure:
     """The structure of a text with a line break before each line."""
-    text = without_runs(text)
+    text = without_noise(text)
     paragraphs = [paragraph.span() for paragraph in PARAGRAPH.finditer(text, 1)]
     return Structure(text, list(headings(text)), [], [], paragraphs)
 
