@@ -8,7 +8,7 @@ turns. Each asks for certain facts and for no other. Pinned facts, open question
 participants of a relation are looked up, not searched, and the introduction about the user is the
 runner's own: these parts are the same for every system. What is measured is the search, in the
 memory of one user and scope, as the wrappers of other systems do it. A fact is stored with its
-name, aliases, text and reason.
+name, aliases, text and reason, and with the one that supersedes it.
 
 Precision and recall are means over the questions that have one; a question is *exact* if it asks for
 facts and gets them and no other; it *passes* if all its expectations hold. Turns are those of the
@@ -34,6 +34,7 @@ SETTINGS: list[dict[str, float]] = [
     {"floor": 0.25},
     *({"stop": stop} for stop in (0.25, 0.4, 0.5, 0.6)),
     *({"stop": stop, "floor": 0.25} for stop in (0.25, 0.5)),
+    *({"stop": stop, "floor": 0.25, "in_force": True} for stop in (0.25, 0.5)),
     *({"min_confidence": least} for least in (0.15, 0.2, 0.25)),
 ]
 Json = dict[str, Any]
@@ -50,8 +51,10 @@ class Memory:
     def add(self, fact: Json) -> None:
         self._facts[fact["_id"]] = fact
         parts = [fact["canonical_name"], *fact["aliases"], fact["content"], fact["why_it_matters"]]
-        where = {"user": fact["user_id"], "scope": fact["scope"][0]}
-        self._store.store(fact["_id"], " ".join(filter(None, parts)), where)
+        metadata = {"user": fact["user_id"], "scope": fact["scope"][0]}
+        if fact["superseded_by"]:
+            metadata["superseded_by"] = fact["superseded_by"]
+        self._store.store(fact["_id"], " ".join(filter(None, parts)), metadata)
 
     def add_aliases(self, fact_id: str, aliases: list[str]) -> None:
         fact = self._facts[fact_id]

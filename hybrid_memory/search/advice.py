@@ -1,5 +1,6 @@
 """What an answer says besides its results: decided here for every surface."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..storage.filter_values import unmet
@@ -31,8 +32,19 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
         if problem:
             answer.warnings.append(problem)
     answer.hint = _hint(answer, plan, storage)
+    answer.more = "; ".join(_left_out(answer, plan)) or None
+
+
+def _left_out(answer: "Answer", plan: "Plan") -> Iterator[str]:
+    """Count the results that options left out, and cite what replaces them unless it is a result."""
     if answer.cut:
-        answer.more = f"{answer.cut} more below {plan.request.stop:g} of the best score (stop)"
+        yield f"{answer.cut} more below {plan.request.stop:g} of the best score (stop)"
+    if answer.superseded_by:
+        count = len(answer.superseded_by)
+        line = f"{count} superseded passage{'' if count == 1 else 's'} left out (in_force)"
+        shown = {result["citation"] for result in answer.results}
+        places = [place for place in dict.fromkeys(answer.superseded_by) if place not in shown]
+        yield f"{line}, in force: {', '.join(places)}" if places else line
 
 
 def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:

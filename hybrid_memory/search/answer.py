@@ -24,7 +24,9 @@ class Answer:
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
         self.cut = 0  # results that `stop` left out
-        self.more: str | None = None  # a line about them
+        # For each result that `in_force` left out, the citation of what replaces it
+        self.superseded_by: list[str] = []
+        self.more: str | None = None  # a line about what both left out
         # Why the mode "vector" had no vector to search with; a warning, too.
         self.unanswered: str | None = None
         self.filters: Filters | None = None  # those in force: the request's, and the query's own

@@ -33,7 +33,8 @@ class Hit:
     __slots__ = (
         "_trace", "also", "candidate", "chunk_id", "chunks", "confidence", "coverage", "covered",
         "decay", "doc_id", "fused", "id", "is_of_date", "lacks_name", "nearness", "newer",
-        "newer_citation", "others", "phrasing", "row", "score_before_decay", "source", "terms", "text",
+        "newer_citation", "others", "phrasing", "row", "says_more", "score_before_decay", "source",
+        "terms", "text",
     )  # fmt: skip
 
     def __init__(self, candidate: "Candidate", fused: "FusedScores", phrasing: "Phrasing") -> None:
@@ -51,10 +52,11 @@ class Hit:
         self.source = ""  # "keyword", "vector" or "hybrid": which legs retrieved it
         self.is_of_date = False  # dated by a day that the query means, or mentioning it
         # The same text once
-        self.others: list[int] = []  # chunks with the same text
+        self.others: list[Hit] = []  # with the same text, newest first
         # Revisions
         self.newer: int | None = None  # chunks.id of the passage that is declared to replace it
         self.newer_citation: str | None = None
+        self.says_more = False  # also other lines than the one replaced have a word of the query
         # Confidence
         self.confidence = 0.0
         self.covered: Coverage | None = None  # how much of the query the chunk has
@@ -65,7 +67,7 @@ class Hit:
         # Results
         self.row: ChunkRow | None = None
         self.chunks: Sequence[Neighbour] = ()  # itself and those around it, if the text needs them
-        self.also: list[str] = []  # citations of the same text elsewhere
+        self.also: dict[str, str | None] = {}  # citations of the same text elsewhere, with the date
 
     @property
     def number(self) -> int:
@@ -73,6 +75,16 @@ class Hit:
         be far apart in a document that has grown.
         """
         return int(self.chunk_id.rpartition("-")[2])
+
+    @property
+    def day(self) -> str:
+        """The last day on which it may have been written: that of its date, else the day on which
+        its file changed or its text was stored.
+
+        '2026-01' -> '2026-01-31', '2026' -> '2026-12-31'
+        """
+        day = self.candidate.date or (self.candidate.modified or "")[:10]
+        return day + "-12-31"[len(day) - len("2026") :] if day else day
 
     @property
     def score(self) -> float:
@@ -104,6 +116,11 @@ class Hit:
         """Lower the score to that of a hit that stays before this one, if it is higher."""
         if self.score > score:
             self.multiply("order", score / self.score)
+
+    def rank_with(self, score: float) -> None:
+        """Take a score that belongs to this place in the order."""
+        if self.decay:
+            self.add("order", (score - self.score) / self.decay)
 
     def succeed(self, former: "Hit") -> None:
         """Take the score of a hit that this one revises, and age no more than that one."""

@@ -19,7 +19,7 @@ from ..registry import RERANKED, load
 from ..storage.bm25 import CONTEXT_WEIGHT, K1
 from ..storage.rows import NONE, KeywordLeg, Ranking
 from ..text.characters import citation
-from . import stages
+from . import chronology, stages
 from .answer import Answer, as_written, too_small
 from .fusion import OPENING_CHUNKS, FusedScores, normalize_scores
 from .hit import Hit
@@ -28,7 +28,7 @@ from .plan import Plan
 from .query_vector import QueryVectors, query_vectors
 from .request import Request
 from .result import OfQuery, result_of
-from .revisions import later_first, with_revisions
+from .revisions import in_force, later_first, with_revisions
 from .state import SearchState
 
 # BM25 of a word in the context (front matter, name, tags), as a share of that in a text
@@ -60,7 +60,8 @@ ORDERING: list[Stage] = [
     stages.note_first,
     stages.scoring_enough,
     stages.aged,
-    stages.same_text_once,
+    chronology.same_text_once,
+    chronology.in_asked_order,
     stages.diversify,
 ]
 CHOOSING: list[Stage] = [
@@ -69,27 +70,34 @@ CHOOSING: list[Stage] = [
     stages.drop_unrelated,
     stages.with_confidence,
     stages.confident_enough,
+    in_force,
     stages.limited,
     stages.near_the_best,
+    chronology.sorted_by_date,
 ]
 STAGES = [*SCORING, *ORDERING, with_revisions, *CHOOSING]
 # Stages that depend on the final score or order. With a reranker they come after it, when the
 # snapshot is closed, so none of them reads the store.
 #   without a reranker: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
-#     note_first, scoring_enough, aged, same_text_once, diversify, with_revisions, phrases_first,
-#     later_first, drop_unrelated, with_confidence, confident_enough, limited, near_the_best
+#     note_first, scoring_enough, aged, same_text_once, in_asked_order, diversify, with_revisions,
+#     phrases_first, later_first, drop_unrelated, with_confidence, confident_enough, in_force, limited,
+#     near_the_best, sorted_by_date
 #   with one: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
 #     note_first, aged, same_text_once, with_revisions, drop_unrelated, with_confidence,
 #     confident_enough; the reranker, which gives the first `rerank_limit` another order;
-#     scoring_enough, diversify, phrases_first, later_first, limited, near_the_best
+#     scoring_enough, in_asked_order, diversify, phrases_first, later_first, in_force, limited,
+#     near_the_best, sorted_by_date
 FINAL: frozenset[Stage] = frozenset(
     {
         stages.scoring_enough,
+        chronology.in_asked_order,
         stages.phrases_first,
         later_first,
+        in_force,
         stages.diversify,
         stages.limited,
         stages.near_the_best,
+        chronology.sorted_by_date,
     }
 )
 
@@ -230,6 +238,7 @@ class Search:
         """Load the hits; if `min_confidence` refused all of them, also the surest one."""
         request = state.request
         load_rows(self._storage, hits, request.context if request.is_packed else None)
+        load_rows(self._storage, state.superseded)
         if not hits and state.refused:
             state.nearest_miss = max(state.refused, key=lambda hit: hit.confidence)
             load_rows(self._storage, [state.nearest_miss])
@@ -252,6 +261,10 @@ class Search:
         answer = Answer(results, state.warnings)
         answer.operators = state.query.operators
         answer.cut = state.cut
+        least = min((hit.score for hit in hits), default=0.0)
+        answer.superseded_by = [
+            str(hit.newer_citation) for hit in state.superseded if hit.score >= least
+        ]
         substitutes = state.question.searched.substitutes
         if substitutes:
             answer.instead = as_written(substitutes, state.query.text, results)
@@ -400,10 +413,11 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None
     """Load rows and citations of hits; unless `around` is None, also that many chunks on either side."""
     rows = storage.chunks.rows([hit.id for hit in hits])
     newer = [hit.newer for hit in hits if hit.newer is not None]
-    locations = storage.chunks.locations([*newer, *(id for hit in hits for id in hit.others)])
+    others = [other.id for hit in hits for other in hit.others]
+    locations = storage.chunks.locations([*newer, *others])
     for hit in hits:
         hit.row = rows[hit.id]
-        hit.also = [citation(*locations[id]) for id in hit.others]
+        hit.also = {citation(*locations[other.id]): other.candidate.date for other in hit.others}
         if hit.newer is not None:
             hit.newer_citation = citation(*locations[hit.newer])
         if around is not None:

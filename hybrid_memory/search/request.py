@@ -32,6 +32,7 @@ MOST_PHRASINGS = 5  # besides the question
 # The least number of results that are tried: as many as each leg has candidates
 POOL = 60
 SMALLEST = 200  # characters of a result
+SORTS = ("score", "date")
 
 
 class Budget:
@@ -163,6 +164,19 @@ class Request(NamedTuple):
             metavar="DAYS",
         ),
     ] = None
+    sort: Annotated[
+        str,
+        Option(
+            TEXT,
+            "order the results by score, or by date, newest first",
+            choices=SORTS,
+            metavar="BY",
+        ),
+    ] = "score"
+    in_force: Annotated[
+        bool,
+        Option(SWITCH, "leave out passages that another one is declared to replace"),
+    ] = False
     today: Annotated[
         date | None,
         Option(

@@ -58,10 +58,12 @@ class Result(OfQuery):
     start_line: int
     end_line: int
     citation: str  # "memory/2026-01-05.md#L12-L30"
-    also: list[str]  # citations of the same text elsewhere
+    also: list[str]  # citations of the same text elsewhere, newest first
+    also_dates: list[str | None]  # the date of each
     newer: str | None  # the citation of the passage that its author declared to replace this one
     collection: str | None
     date: str | None  # YYYY-MM-DD
+    modified: str | None  # when its file changed, or its text was stored: 2026-01-05T10:00:00Z
     role: str | None  # of a conversation: "user", "assistant" or "both" speak in the passage
     metadata: dict[str, Any]
     scores: Scores
@@ -82,6 +84,7 @@ def result_of(
     assert row is not None
     shown = passage or Passage(row.text, row.start_line, row.end_line, [hit.id], row.role)
     has_revision = hit.newer in shown.chunks
+    also = dict(chain(hit.also.items(), *(other.also.items() for other in joined)))
     result: Result = {
         "doc_id": row.doc_id,
         "chunk_id": row.chunk_id,
@@ -95,10 +98,12 @@ def result_of(
         "start_line": shown.start_line,
         "end_line": shown.end_line,
         "citation": citation(row.doc_id, shown.start_line, shown.end_line, row.pages),
-        "also": list(dict.fromkeys(chain(hit.also, *(other.also for other in joined)))),
+        "also": [*also],
+        "also_dates": [*also.values()],
         "newer": None if has_revision else hit.newer_citation,
         "collection": row.collection,
         "date": row.date,
+        "modified": row.modified,
         "role": shown.role,
         "metadata": row.metadata,
         "scores": {
@@ -177,16 +182,40 @@ def rounded_score(score: float, decimals: int) -> float:
     return round(score, decimals) or float(f"{score:.1g}")
 
 
+PERHAPS = ("date", "modified", "also", "role", "newer", "explain", "instead")
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 
 def lean(result: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a result to what an agent needs, because it pays for each character: the keys of LEAN, and
-    `date`, `role`, `newer` and `explain` where they have a value.
+    those of PERHAPS that have a value. `modified` is the day of a passage without a date.
     """
     fields = {key: result[key] for key in LEAN}
     fields["score"] = rounded_score(fields["score"], 3)
-    for key in ("date", "role", "newer", "explain", "instead"):
-        if result.get(key):
+    for key in PERHAPS:
+        if result.get(key) and not (key == "modified" and result["date"]):
             fields[key] = result[key]
     return fields
+
+
+def day_of(result: Mapping[str, Any]) -> str:
+    """The day of a passage for people: its date, else "file of 2026-10-14", when its file changed."""
+    if result["date"] or not result["modified"]:
+        return result["date"] or ""
+    return f"file of {result['modified'][:10]}"
+
+
+MOST_ALSO = 3  # places of the same text in a line
+
+
+def also_in(result: Mapping[str, Any]) -> str:
+    """Where else the same text is: "also on 2024-01-10, in a.md#L3, and 2 more"; "" if nowhere."""
+    places = [
+        f"on {day}" if day else f"in {place}"
+        for place, day in zip(result["also"], result["also_dates"], strict=True)
+    ]
+    listed = list(dict.fromkeys(places))
+    more = len(listed) - MOST_ALSO
+    if more > 0:
+        listed[MOST_ALSO:] = [f"and {more} more"]
+    return f"also {', '.join(listed)}" if listed else ""

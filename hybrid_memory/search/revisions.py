@@ -25,6 +25,7 @@ from datetime import date
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from ..text.order import OLDEST
 from .hit import Hit
 from .stages import matching_texts
 
@@ -51,7 +52,8 @@ Revision = tuple[int, int]  # chunks.id of a passage, and of the one that replac
 def with_revisions(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
     """Stage: set `newer` of each hit that another passage is declared to replace."""
     ranked = list(hits)
-    declared = list(_declared(ranked, state))
+    lines: dict[int, set[str]] = defaultdict(set)
+    declared = list(_declared(ranked, state, lines))
     if declared:
         latest = ends(declared)
         sections = state.storage.chunks.rows([*latest, *latest.values()])
@@ -63,7 +65,20 @@ def with_revisions(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
             in_one_section = (own.doc_id, own.heading_path) == (other.doc_id, other.heading_path)
             if not in_one_section and own.text != other.text:
                 hit.newer = later
+                hit.says_more = hit.id in lines and _says_more(hit, lines[hit.id], state)
     return ranked
+
+
+def _says_more(hit: Hit, replaced: Collection[str], state: "SearchState") -> bool:
+    """Whether a statement of a passage besides those that were replaced has a word of the query."""
+    from ..text.declarations import statements, words
+
+    others = [
+        statement
+        for statement in statements(hit.text)
+        if not statement.startswith("#") and " ".join(words(statement)) not in replaced
+    ]
+    return bool(_asked_for(others, state))
 
 
 def later_first(hits: Iterable[Hit], state: "SearchState") -> Iterable[Hit]:
@@ -79,6 +94,18 @@ def later_first(hits: Iterable[Hit], state: "SearchState") -> Iterable[Hit]:
         ranked.insert(place, newer)
         newer.succeed(former)
     return ranked
+
+
+def in_force(hits: Iterable[Hit], state: "SearchState") -> Iterator[Hit]:
+    """Stage: move passages that another one is declared to replace to `superseded`, if the user wants
+    only what is in force. A query such as "the first date" asks for what is not.
+    """
+    is_wanted = state.request.in_force and state.query.order != OLDEST
+    for hit in hits:
+        if is_wanted and hit.newer is not None and not hit.says_more:
+            state.superseded.append(hit)
+        else:
+            yield hit
 
 
 def ends(revisions: Iterable[Revision]) -> dict[int, int]:
@@ -113,12 +140,15 @@ def _last(former: int, following: Mapping[int, set[int]]) -> int | None:
     return at
 
 
-def _declared(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+def _declared(
+    hits: Sequence[Hit], state: "SearchState", lines: dict[int, set[str]]
+) -> Iterator[Revision]:
+    """Yield the revisions, and add to `lines` the words of each line that alone is replaced."""
     # Under filters, as under the bounds of a server, no document outside of them may be named.
     is_filtered = any(state.request.filters or ())
     yield from _by_front_matter(hits, state.storage, only_found=is_filtered)
-    yield from _by_strike_through(hits, state)
-    yield from _by_task(hits, state)
+    yield from _by_strike_through(hits, state, lines)
+    yield from _by_task(hits, state, lines)
 
 
 def _asked_for(texts: Collection[str], state: "SearchState") -> set[str]:
@@ -199,7 +229,9 @@ def _only(doc_ids: Sequence[str]) -> Sequence[str]:
 # --- struck-through text
 
 
-def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+def _by_strike_through(
+    hits: Sequence[Hit], state: "SearchState", replaced: dict[int, set[str]]
+) -> Iterator[Revision]:
     if not any("~~" in hit.text for hit in hits):
         return
     from ..text.declarations import STRUCK, statements, strikes, words
@@ -210,17 +242,19 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
     )
     if not asked:
         return
-    dates = state.storage.chunks.dates([hit.id for hit in hits])
+    dates = {hit.id: hit.candidate.date or "" for hit in hits}
     lines = {
         hit.id: [words(line) for line in statements(STRUCK.sub(" ", hit.text))] for hit in hits
     }
     for later, every_strike in struck.items():
         of_later = [strike for strike in every_strike if " ".join(strike.former) in asked]
         for hit in hits:
-            if hit.id == later or dates.get(hit.id, "") > dates.get(later, "9999"):
+            if hit.id == later or dates[hit.id] > (dates[later] or "9999"):
                 continue
-            if any(strike.replaces(line) for strike in of_later for line in lines[hit.id]):
-                yield hit.id, later
+            for line in lines[hit.id]:
+                if any(strike.replaces(line) for strike in of_later):
+                    replaced[hit.id].add(" ".join(line))
+                    yield hit.id, later
 
 
 # --- tasks
@@ -236,7 +270,9 @@ class Task:
         self.is_closed = is_closed
 
 
-def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+def _by_task(
+    hits: Sequence[Hit], state: "SearchState", replaced: dict[int, set[str]]
+) -> Iterator[Revision]:
     """Open tasks that were closed later, once. A task that is closed on several days, or open again
     after it was closed, recurs: closing it once says nothing of the other times.
     """
@@ -253,29 +289,24 @@ def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
     found = {
         hit: [task for task in of_hit if task[0] in asked] for hit, of_hit in every_task.items()
     }
-    # A hit stands for every chunk with the same text
-    ids = [id for hit, of_hit in found.items() if of_hit for id in (hit.id, *hit.others)]
-    if not ids:
-        return
-    dates = state.storage.chunks.dates(ids)
-    doc_ids = {id: place[0] for id, place in state.storage.chunks.locations(ids).items()}
     by_text: dict[str, list[Task]] = defaultdict(list)
     for hit, of_hit in found.items():
-        for id in dates.keys() & {hit.id, *hit.others}:
-            for text, is_closed in of_hit:
-                by_text[text].append(Task(id, doc_ids[id], dates[id], is_closed=is_closed))
-    for same in by_text.values():
+        for each in (hit, *hit.others):  # with the same text
+            day = each.candidate.date
+            if day is not None:
+                for text, is_closed in of_hit:
+                    by_text[text].append(Task(each.id, each.doc_id, day, is_closed=is_closed))
+    for text, same in by_text.items():
         closed = [task for task in same if task.is_closed]
         opened = [task for task in same if not task.is_closed]
         if not opened or len({task.date for task in closed}) != 1:
             continue
         closing = min(closed, key=lambda task: task.id)
         if all(_is_soon_after(closing.date, task.date) for task in opened):
-            yield from (
-                (task.id, closing.id)
-                for task in opened
-                if _are_of_one_journal(task.doc_id, closing.doc_id)
-            )
+            for task in opened:
+                if _are_of_one_journal(task.doc_id, closing.doc_id):
+                    replaced[task.id].add(text)
+                    yield task.id, closing.id
 
 
 def _is_soon_after(later: str, earlier: str) -> bool:

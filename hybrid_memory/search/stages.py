@@ -17,6 +17,7 @@ from ..storage.filters import Filters
 from ..text import analyzer, equality
 from ..text.characters import fold, spellings
 from ..text.dates import age
+from ..text.order import LONGEST_QUESTION
 from ..text.periods import mentions
 from ..text.roles import ASSISTANT
 from ..text.written_days import date_of_token
@@ -34,7 +35,6 @@ BEST = 3  # chunks of a document that count
 ASSISTANT_SHARE = 0.7  # of the score of a chunk in which only an assistant speaks
 TRANSCRIPT = ".jsonl"  # end of the ids of sessions
 NOTE_SHARE = 0.45  # of the share of the question that the best session has
-LONGEST_QUESTION = 160  # characters
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")  # also full width, Arabic, Greek
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
 VAGUE_SHARE = DATE_SHARE / 2  # the same, if the query is not exact: "four years ago"
@@ -171,9 +171,8 @@ def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     if not periods:
         return hits
     hits = list(hits)
-    dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        share = _share_of_date(periods, hit.text, dates.get(hit.id))
+        share = _share_of_date(periods, hit.text, hit.candidate.date)
         hit.is_of_date = share > 0
         hit.multiply("date", 1 - DATE_SHARE)
         hit.add("date", share)
@@ -245,7 +244,7 @@ def note_first(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     notes = [hit for hit in ranked if not _is_of_session(hit)][:FIRST]
     cover([best, *notes], state)
     for note in notes:
-        if _coverage(note) >= NOTE_SHARE * _coverage(best):
+        if share_of_query(note) >= NOTE_SHARE * share_of_query(best):
             note.add("order", best.score - note.score)
             return [note, *(hit for hit in ranked if hit is not note)]
     return ranked
@@ -256,7 +255,7 @@ def _is_of_session(hit: Hit) -> bool:
     return hit.candidate.role is not None and hit.doc_id.endswith(TRANSCRIPT)
 
 
-def _coverage(hit: Hit) -> float:
+def share_of_query(hit: Hit) -> float:
     return hit.covered.share if hit.covered else 0.0
 
 
@@ -270,29 +269,15 @@ def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Halve each score once per half-life of the passage's age. An undated passage does not age."""
+    """Halve each score once per half-life of the passage's age."""
     half_life = state.request.half_life
     if not half_life:
         return hits
     hits = list(hits)
     today = state.request.today or date.today()
-    dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        if hit.id in dates:
-            days = age(dates[hit.id], today)
-            hit.decay = max(exp(-log(2) * days / half_life), LEAST_DECAY)
+        hit.decay = max(exp(-log(2) * age(hit.day, today) / half_life), LEAST_DECAY)
     return best_first(hits)
-
-
-def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Of hits with the same text, keep the best, and store the ids of the others in it."""
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        if hit.text in first:
-            first[hit.text].others.append(hit.id)
-        else:
-            first[hit.text] = hit
-    return list(first.values())
 
 
 def diversify(hits: Iterable[Hit], state: SearchState) -> list[Hit]:

@@ -31,6 +31,7 @@ class SearchState:
         self.after_snapshot: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.superseded: list[Hit] = []  # what `in_force` leaves out
         self.cut = 0  # hits that `stop` left out
         self.warnings: list[str] = []  # what a stage could not do
 

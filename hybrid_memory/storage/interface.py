@@ -226,9 +226,6 @@ class Chunks(Protocol):
         document.
         """
 
-    def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        """The dates of these chunks, or else of their documents. Undated chunks are missing."""
-
     def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         """The metadata of these chunks' documents, where they may declare that one document
         supersedes or replaces another.

@@ -96,6 +96,10 @@ class Candidate(NamedTuple):
     metadata: str | None  # JSON, of the first chunk of a document with metadata
     role: str | None  # who speaks in it, see text/roles.py
     items: str = ""  # the first lines of the list items in which it begins
+    date: str | None = None  # its own, or its document's
+    modified: str | None = (
+        None  # when its file changed, or its text was stored: 2026-01-05T10:00:00Z
+    )
 
 
 class ChunkRow(NamedTuple):
@@ -114,6 +118,7 @@ class ChunkRow(NamedTuple):
     metadata: dict[str, Any]
     pages: Sequence[int]  # the first line of each page, if there are pages
     role: str | None  # who speaks in it, see text/roles.py
+    modified: str | None  # when its file changed, or its text was stored: 2026-01-05T10:00:00Z
 
 
 class Neighbour(NamedTuple):

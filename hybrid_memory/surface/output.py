@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..registry import EDITOR, load
 from ..search.request import Budget
-from ..search.result import lean
+from ..search.result import day_of, lean
 from ..storage.bm25 import stems
 from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped
@@ -191,8 +191,8 @@ def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]
     """Yield the place and, on the same line if it fits, the lines, date, source and confidence."""
     place = _place(result)
     facts = [_lines_or_pages(result), result["source"], confidence_text(result)]
-    if result["date"] and result["date"] not in place:
-        facts.insert(1, result["date"])
+    if day_of(result) not in place:
+        facts.insert(1, day_of(result))
     if result["role"] in ROLES:
         facts.insert(-2, f"by the {result['role']}")
     origin = ", ".join(facts)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from ..search.result import match
+from ..search.result import also_in, day_of, match
 from .streams import harmless, printable
 
 Result = Mapping[str, Any]  # perhaps with `title`, and `more` from the same note
@@ -36,15 +36,15 @@ def lines_of(text: str) -> Iterator[tuple[int, int, bool]]:
 def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print the texts as markdown quotes, each under its citation: short, for a model's prompt.
 
-    Headings are added unless the passage shows them, the date unless the citation has it, and the
-    citation of a newer version.
+    Headings are added unless the passage shows them, the day unless the citation has it, the other
+    days of the same text, and the citation of a newer version.
     """
     for result in results:
         line = f"**{harmless(result['citation'])}**"
         if result["heading"] not in result["text"]:
             line += f" ({harmless(result['heading_path'])})"
-        if result["date"] and result["date"] not in result["citation"]:
-            line += f", {result['date']}"
+        facts = [day_of(result), harmless(also_in(result))]
+        line += "".join(f", {fact}" for fact in facts if fact not in result["citation"])
         if result.get("newer"):
             line += f", revised by {harmless(result['newer'])}"
         print(

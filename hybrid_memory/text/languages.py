@@ -14,6 +14,8 @@ Another language is another entry, and any key may be missing:
 - `weekday`: templates of a weekday that is past ("last"), ahead ("next") or neither ("on").
 - `since`, `after`, `until`, `before`, `between`, `and`: the words before a day, and between two.
 - `beside`: days from a day -> phrases before it, such as "the week before".
+- `newest`, `oldest`: words that ask for the newest or the oldest; `no_order`: phrases in which these
+  words mean something else, such as "first name".
 - `first_particles`, `last_particles`: function words that may begin or end a compound, as in "setup".
 - `function_words`; `abbreviations`, without the full stop, and `abbreviations_before_numbers`.
 - `speakers`: the labels of "user" and "assistant" in conversations.

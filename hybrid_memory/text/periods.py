@@ -308,7 +308,7 @@ def _written(written: WrittenDay, today: date, *, is_plan: bool) -> Period | Non
     return Period(chosen, chosen, start, end, is_yearly=True) if chosen else None
 
 
-def _occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[tuple[int, int]]:
+def occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[tuple[int, int]]:
     """Yield start and end of each occurrence of a phrase in a text, as whole words if the language
     has spaces between words.
     """
@@ -338,7 +338,7 @@ def _relative_phrases() -> list[tuple[str, str, int, bool]]:
 def _relative_dates(text: str, today: date) -> Iterator[Period]:
     written = [row for row in _relative_phrases() if row[0] in text]
     for phrase, unit, back, is_spaced in written:
-        for start, end in _occurrences(phrase, text, is_spaced=is_spaced):
+        for start, end in occurrences(phrase, text, is_spaced=is_spaced):
             yield from _units_back(unit, back, today, start, end, is_named=True)
 
 
@@ -409,7 +409,7 @@ def _weekdays(text: str, today: date, *, is_plan: bool) -> Iterator[Period]:
         ahead = (number - 1 - today.weekday()) % 7 or 7
         for phrase, offset, kind in _phrases_of_weekday(name):
             is_ahead = kind == "next" or (is_plan and kind != "last")
-            for start, end in _occurrences(phrase, text):
+            for start, end in occurrences(phrase, text):
                 day = _shifted(today.isoformat(), ahead if is_ahead else ahead - 7 or -7)
                 yield Period(day, day, start + offset, end)
 

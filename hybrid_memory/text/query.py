@@ -29,11 +29,13 @@ from .characters import QUOTES, fold, is_folded_mark, pattern, storable
 from .equality import Form, other_forms
 from .languages import function_words
 from .operators import read
+from .order import order_in
 from .periods import periods
 from .scripts import GRAM_RUN, has_gram_run
 
 if TYPE_CHECKING:
     from .operators import Operators
+    from .order import Span
     from .periods import Period
 
 # Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
@@ -159,7 +161,8 @@ class Query:
         if self.fts_syntax:
             return []
         pieces: list[tuple[str, list[str]]] = []
-        for text, is_quoted in _quoted_pieces(_without_periods(self._folded, self.periods).lower()):
+        besides = self._without([*self.periods, *self._words_of_order]).lower()
+        for text, is_quoted in _quoted_pieces(besides):
             piece = "" if is_quoted else _without_possessive(text)
             pieces.append((piece, [token.text for token in tokens(piece)]))
         own = {term.tokens[0].lower(): term.tokens[0] for term in self.words}
@@ -260,7 +263,9 @@ class Query:
 
     @cached_property
     def _without_days(self) -> tuple[list[Term], list[Term]]:
-        """Compounds and words, without the words for days, except the names of months."""
+        """Compounds and words, without words of order and the words for days, except the names of
+        months.
+        """
         replaced = [
             period
             for period in self.periods
@@ -268,7 +273,7 @@ class Query:
             and not self._folded[period.start : period.end].isdecimal()  # 20260308
             and not (self.days_are_words and self._is_name(period))
         ]
-        return _parsed(_without_periods(self._folded, replaced))
+        return _parsed(self._without([*replaced, *self._words_of_order]))
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
@@ -347,6 +352,32 @@ class Query:
         """The days in the query. "yesterday" is the day before `today`, by default the current day."""
         return periods(self._folded.lower(), self._today or date.today())
 
+    @property
+    def order(self) -> str | None:
+        """What a word such as "latest" asks for: "newest" or "oldest" first, else None."""
+        return self._order[0]
+
+    @property
+    def _words_of_order(self) -> "list[Span]":
+        return self._order[1]
+
+    @cached_property
+    def _order(self) -> "tuple[str | None, list[Span]]":
+        if self.fts_syntax:
+            return None, []
+        order, spans = order_in(self._folded, self.periods)
+        besides = tokens(self._without([*self.periods, *spans]))
+        if not any(_is_content_word(token.text) for token in besides):
+            return None, []  # nothing else to search for
+        return order, spans
+
+    def _without(self, spans: "Iterable[Period | Span]") -> str:
+        """The folded query without these parts."""
+        folded = self._folded
+        for span in sorted(spans, key=lambda span: span.start, reverse=True):
+            folded = f"{folded[: span.start]} {folded[span.end :]}"
+        return folded
+
     @cached_property
     def words_besides_days(self) -> list[str] | None:
         """The words of a query about certain days, at most a month, without those that name the
@@ -354,7 +385,7 @@ class Query:
         """
         if not self.periods or any(period.is_open or period.days > 31 for period in self.periods):
             return None
-        _, terms = _parsed(_without_periods(self._folded, self.periods))
+        _, terms = _parsed(self._without([*self.periods, *self._words_of_order]))
         words = [term.tokens[0] for term in terms]
         stop_words = _stop_words({word.lower() for word in words})
         return [word for word in words if word.lower() not in stop_words]
@@ -488,12 +519,6 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
             words.append(piece)
             follows_or = False
     return " ".join(words), groups
-
-
-def _without_periods(folded: str, periods: "Sequence[Period]") -> str:
-    for period in reversed(periods):
-        folded = f"{folded[: period.start]} {folded[period.end :]}"
-    return folded
 
 
 def phrase(folded: str) -> Term:

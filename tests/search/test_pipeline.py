@@ -414,8 +414,9 @@ def test_the_same_text_comes_once_with_the_places_where_it_also_stands(store: Hy
         store.store(doc_id, "# Pets\n\nThe dog barks.")
     store.store("other", "The dog sleeps.")
     hits = {hit["doc_id"]: hit for hit in store.search("dog barks", mode="vector")}
-    assert set(hits) == {"2025-01-01", "other"}
-    assert hits["2025-01-01"]["also"] == ["a#L1-L3", "b#L1-L3"]
+    assert set(hits) == {"a", "other"}
+    assert hits["a"]["also"] == ["b#L1-L3", "2025-01-01#L1-L3"]
+    assert hits["a"]["also_dates"] == [hits["a"]["date"], "2025-01-01"]
     assert hits["other"]["also"] == []
     aged = store.search("dog barks", mode="vector", half_life=30, today=TODAY)[0]
     assert (aged["doc_id"], aged["also"]) == ("a", ["b#L1-L3", "2025-01-01#L1-L3"])

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.stages import ASSISTANT_SHARE, LONGEST_QUESTION
+from hybrid_memory.search.stages import ASSISTANT_SHARE
 from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.text.order import LONGEST_QUESTION
 from hybrid_memory.text.roles import ASSISTANT, BOTH, USER
 from tests.traces import evaluated
 

@@ -2,7 +2,7 @@ import json
 import os
 import re
 import shlex
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -48,7 +48,7 @@ def test_a_result_is_a_line_with_what_is_needed_to_cite_it_and_full_has_all(sear
             "citation",
             "confidence",
         }
-        assert set(hit) == needed | ({"date"} if all_of_it["date"] else set())
+        assert set(hit) == needed | {"date" if all_of_it["date"] else "modified"}
         assert hit == {
             key: round(all_of_it[key], 3) if key == "score" else all_of_it[key] for key in hit
         }
@@ -100,7 +100,9 @@ def test_empty_lines_in_a_row_become_one_except_in_code() -> None:
 
 def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: Run) -> None:
     shown = search("--format", "md").stdout
-    assert "**memory/pi.md#L1-L8**, confidence 1.00 (strong)\n> # Raspberry Pi\n" in shown
+    today = datetime.now(UTC).date()
+    line = f"**memory/pi.md#L1-L8**, file of {today}, confidence 1.00 (strong)"
+    assert f"{line}\n> # Raspberry Pi\n" in shown
     quoted = "> # Raspberry Pi\n>\n> ```\n> gpu_mem = 16\n>     indented\n> ```\n>\n> Its password is the GPU server's.\n"
     assert quoted in shown
     assert f"**kept#L1-L1**, {date.today()}, confidence" in shown
@@ -543,7 +545,7 @@ def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
     shown = run(
         "search", "zebra", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}
     ).stdout
-    assert "own.md:1'\n       lines 1-1, keyword, confidence 1.00 (strong)\n" in shown
+    assert "own.md:1'\n       lines 1-1, file of 20" in shown
 
 
 @pytest.mark.parametrize(

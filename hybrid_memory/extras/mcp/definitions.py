@@ -71,7 +71,7 @@ def schema_of(argument: "Option | Json") -> Json:
 
 
 # The settings give all other defaults
-DEFAULTS = {"budget": AGENT_BUDGET, "floor": FLOOR, "stop": AGENT_STOP}
+DEFAULTS = {"budget": AGENT_BUDGET, "floor": FLOOR, "stop": AGENT_STOP, "in_force": True}
 OF_FILTERS = {option.name: option for option in FILTERS.values()}
 OTHER_NAMES = {  # former names and aliases, which are still accepted
     other: option.name

@@ -220,6 +220,8 @@ class Tools:
         that no evidence is lost.
         """
         usual: Json = {}
+        if arguments["in_force"] is None:
+            usual["in_force"] = True
         if arguments["floor"] is None:
             # A configured minimum confidence of results replaces the floor
             usual["floor"] = 0.0 if "min_confidence" in self._settings.chosen else FLOOR

@@ -6,7 +6,7 @@ from typing import Any
 from ...storage.filters import Filters
 from ...storage.matching import keys_of
 from ...storage.rows import DocumentRow, SourceFile
-from .chunks import Links, text_of_chunks
+from .chunks import MODIFIED, Links, text_of_chunks
 from .connection import Connection, from_column, here, text, to_column
 from .selection import condition
 
@@ -27,19 +27,18 @@ from   documents d left join extracts e on e.space = d.space and e.document = d.
 where  d.{OF_SPACE} and d.doc_id = %(doc_id)s
 """
 
-LIST = """
+LIST = f"""
 select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path,
          d.chunk_count as chunks,
          (select count(*) from chunks c
           where  c.space = d.space and c.document = d.number
           and    c.embedding is null and not c.unembeddable) as pending,
          d.file_size as size, nullif(d.host, %(host)s) as host,
-         to_char(to_timestamp(trunc(coalesce(d.file_mtime, d.indexed_at))) at time zone 'utc',
-                 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as modified,
+         {MODIFIED} as modified,
          to_char(to_timestamp(d.indexed_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as indexed_at
 from     documents d
-where    d.space = %(space)s and {condition}
-order by {order}
+where    d.space = %(space)s and {{condition}}
+order by {{order}}
 limit    %(limit)s
 """
 BY_DATE, BY_INDEXING = "d.date desc nulls last, d.doc_id", "d.indexed_at desc, d.doc_id"

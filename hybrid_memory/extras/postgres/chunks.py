@@ -10,11 +10,16 @@ from ...text.links import DocumentLinks, aliases, key_of, path_of
 from ...text.tags import filterable_tags
 from .connection import Connection, from_column, here, text
 
+# The time of the file, or of storing a text without a file
+MODIFIED = """
+to_char(to_timestamp(trunc(coalesce(d.file_mtime, d.indexed_at))) at time zone 'utc',
+        'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+"""
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.
-CANDIDATES = """
+CANDIDATES = f"""
 select c.id, d.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{}' then d.metadata end, c.role,
-       c.items
+       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{{}}' then d.metadata end, c.role,
+       c.items, coalesce(c.date, d.date), {MODIFIED}
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id
@@ -29,10 +34,10 @@ select c.id, array(select id from chunks where space = %(space)s and document = 
 from   chunks c
 where  c.space = %(space)s and c.id = any(%(ids)s)
 """
-CHUNK_ROWS = """
+CHUNK_ROWS = f"""
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
        case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
-       d.metadata, e.pages, c.role
+       d.metadata, e.pages, c.role, {MODIFIED}
 from   chunks c join documents d on d.space = c.space and d.number = c.document
        left join extracts e on e.space = c.space and e.document = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
@@ -42,11 +47,6 @@ select c.id, d.doc_id, c.start_line, c.end_line, e.pages
 from   chunks c join documents d on d.space = c.space and d.number = c.document
        left join extracts e on e.space = c.space and e.document = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
-"""
-DATES = """
-select c.id, coalesce(c.date, d.date)
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-where  c.space = %(space)s and c.id = any(%(ids)s) and coalesce(c.date, d.date) is not null
 """
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
@@ -108,7 +108,7 @@ class Chunks:
                     *row[9:11],
                     json.loads(row[11]),
                     json.loads(row[12] or "[]"),
-                    row[13],
+                    *row[13:],
                 )
             )
             for row in rows
@@ -124,9 +124,6 @@ class Chunks:
     def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
         parameters = {"space": self._space, "doc_id": text(doc_id), "start": start, "end": end}
         return [id for (id,) in self._conn.all(AT, parameters)]
-
-    def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        return dict(self._of(ids, DATES))
 
     def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         rows = self._of(ids, DECLARING)

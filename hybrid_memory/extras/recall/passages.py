@@ -51,11 +51,14 @@ def recalled(
         min_confidence=max(LEAST_CONFIDENCE, defaults.min_confidence),
         budget=Budget(characters, cost, len(HEADING) + 1),
         explain=True,
+        in_force=True,
         rerank=False,
         literal=True,
     )
     answer = store.answer(reading.query, request)
     results = answer.results
+    if answer.more:
+        explain(answer.more)
     if not results:
         explain(answer.warnings[-1] if answer.nearest_miss else "no passage has enough confidence")
         return []

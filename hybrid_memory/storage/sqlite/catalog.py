@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..matching import keys_of
 from ..rows import DocumentRow, SourceFile
+from .chunks import MODIFIED
 from .schema import path_from_column, path_to_column
 from .selection import EVERYTHING, Condition, GiveLinks, condition
 
@@ -27,7 +28,7 @@ where  d.doc_id = ?
 
 # Pending chunks have their own small index (+ rules another one out); counting embedded chunks
 # would read every chunk.
-LIST = """
+LIST = f"""
 with waiting as (
     select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable
     group by +doc_id
@@ -35,11 +36,11 @@ with waiting as (
 select   doc_id, collection, date, source_path as path, chunk_count as chunks,
          coalesce(pending, 0) as pending,
          file_size as size,
-         strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(file_mtime, indexed_at), 'unixepoch') as modified,
+         {MODIFIED} as modified,
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
 from     documents d left join waiting using (doc_id)
-where    {condition}
-order by {order}
+where    {{condition}}
+order by {{order}}
 limit    ?
 """
 BY_DATE = "date desc nulls last, doc_id"

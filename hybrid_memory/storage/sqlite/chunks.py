@@ -16,9 +16,13 @@ from .schema import END_OF_CHUNK_ID, path_from_column
 if TYPE_CHECKING:
     from ...text.terms import Terms
 
+# The time of the file, or of storing a text without a file
+MODIFIED = "strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.file_mtime, d.indexed_at), 'unixepoch')"
+
 CANDIDATES = f"""
 select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role, c.items
+       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role, c.items,
+       coalesce(c.date, d.date), {MODIFIED}
 from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?))
 """
@@ -28,9 +32,9 @@ select c.id, lead.id
 from   chunks c join (select id, doc_id, {END_OF_CHUNK_ID} as place from chunks) lead using (doc_id)
 where  c.id in (select value from json_each(?)) and lead.place in (select '-' || value from json_each(?))
 """
-CHUNK_ROWS = """
+CHUNK_ROWS = f"""
 select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages, c.role
+       d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages, c.role, {MODIFIED}
 from   chunks c join documents d using (doc_id) left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
 """
@@ -38,11 +42,6 @@ PLACES = """
 select c.id, c.doc_id, c.start_line, c.end_line, e.pages
 from   chunks c left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
-"""
-DATES = """
-select c.id, coalesce(c.date, d.date)
-from   chunks c join documents d using (doc_id)
-where  c.id in (select value from json_each(?)) and coalesce(c.date, d.date) is not null
 """
 DECLARING = """
 select c.id, d.metadata
@@ -104,7 +103,7 @@ class Chunks:
                     *row[9:11],
                     json.loads(row[11]),
                     json.loads(row[12] or "[]"),
-                    row[13],
+                    *row[13:],
                 )
             )
             for row in rows
@@ -118,9 +117,6 @@ class Chunks:
 
     def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
         return [id for (id,) in self._conn.execute(AT, (doc_id, start, end))]
-
-    def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        return dict(self._conn.execute(DATES, (json.dumps(list(ids)),)))
 
     def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         rows = self._conn.execute(DECLARING, (json.dumps(list(ids)),))

@@ -73,7 +73,7 @@ def test_newest_are_the_last_dates_where_all_changed_on_one_day(open_page: Open)
         "2026-01-05",
     ]
     undated = page.locator(".newest li").nth(4)
-    assert "changed 20" in undated.inner_text()
+    assert "file of 20" in undated.inner_text()
 
 
 def test_folder_leads_to_its_documents(open_page: Open) -> None:

@@ -1,6 +1,7 @@
 """Reading a document on the page."""
 
 from collections.abc import Callable
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -32,8 +33,10 @@ def test_document_is_rendered_as_markdown(open_page: Open) -> None:
     assert sheet.locator("td").all_inner_texts() == ["atlas", "12 GB"]
     assert sheet.locator("code").first.inner_text() == "sbatch"
     assert page.locator("#reader h1").inner_text() == "Atlas"  # its title
-    assert page.locator("#reader .head .meta").inner_text().split() == [
-        "notes/hosts/atlas.md",
+    place, file, of, day, *tags = page.locator("#reader .head .meta").inner_text().split()
+    assert (place, file, of) == ("notes/hosts/atlas.md", "file", "of")
+    assert date.fromisoformat(day)
+    assert tags == [
         "#ops",
         "#gpu",
     ]

@@ -27,6 +27,8 @@ NOTES = {
     "## Keys\n\nThe ssh keys of heron are with Ann.\n",
     "2026-03-09.md": "# Hosts\n\nThe ssh port of heron is 2222 now, see [[heron]].\n",
     "heron.md": "# Heron\n\nThe host heron stands in the rack. Its ssh port is open. Lunch is at noon.\n",
+    "boiler-old.md": "---\nsuperseded_by: boiler-new\n---\nThe boiler is serviced in May.\n",
+    "boiler-new.md": "The boiler is serviced in September.\n",
     "lunch.md": "# Lunch\n\nSoup and bread, and on Fridays fish. The heron eats fish as well.\n",
     "talk.md": "User: What is the ssh port of heron?\n\nAssistant: It is closed.\n",
     "long.md": "# Ports\n\n" + "The harbour has a port and a crane, a canoe, and no ssh. " * 30,
@@ -45,6 +47,8 @@ CASES: dict[str, tuple[Any, str]] = {
     "floor": (0.9, "heron bread crane rack zebra"),
     "stop": (0.9, QUERY),
     "half_life": (3, QUERY),
+    "sort": ("date", QUERY),
+    "in_force": (True, "when is the boiler serviced"),
     "today": ("2026-01-06", "what happened yesterday with heron?"),
     "budget": (400, QUERY),
     "explain": (True, QUERY),
@@ -118,6 +122,7 @@ def by_library(store: HybridStore, query: str, option: Option | None, value: Any
 def by_mcp(tools: Tools, query: str, option: Option | None, value: Any) -> list[str]:
     # As many results as elsewhere, whatever their confidence, and room for all of them
     given: dict[str, Any] = {"query": query, "floor": 0, "budget": 100_000, "limit": 10}
+    given["in_force"] = False
     if option:
         given[option.name] = value
     [content] = tools.call("memory_search", given)["content"]

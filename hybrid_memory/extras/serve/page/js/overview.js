@@ -93,11 +93,8 @@ function tags(all) {
 function newest(all) {
   return card("Newest", "newest", h("ol", {}, all.slice(0, 8).map((found) =>
     h("li", {}, h("a", { class: "open", href: address({ q: "", filters: [], doc: found.doc_id, lines: "" }), "data-route": true, dir: "auto" }, leaf(found.doc_id)),
-      h("div", { class: "meta" }, place(found.doc_id), facts(found), found.date ? null : changed(found.modified))))));
+      h("div", { class: "meta" }, place(found.doc_id), facts(found))))));
 }
-
-/** The time of the last change, for a document without a date. @param {string} moment */
-const changed = (moment) => h("span", {}, "changed ", h("time", { datetime: moment }, moment.slice(0, 10)));
 
 function model({ embeddings, building }) {
   if (!embeddings) return h("p", { class: "aside" }, "No embeddings yet: searches use keywords only.");

@@ -114,12 +114,13 @@ export function place(doc) {
   return h("span", { class: "place", dir: "ltr" }, steps.flatMap(([part, path], i) => [i ? "/" : "", filterLink("in", path, part, `only in ${path}`)]));
 }
 
-/** Date, collection and tags as filters. */
-export function facts({ doc_id: doc, date, role, collection, metadata }) {
+/** Date, collection and tags as filters; without a date, the day of the file. */
+export function facts({ doc_id: doc, date, modified, role, collection, metadata }) {
   const tags = Array.isArray(metadata?.tags) ? metadata.tags.map(String) : [];
   const known = collection && !`${doc}/`.startsWith(`${collection}/`); // the id does not show it
   return [
     date && h("a", { href: onDay(date), "data-route": true, title: `only from ${date}` }, h("time", { datetime: date }, date)),
+    !date && modified && h("span", {}, "file of ", h("time", { datetime: modified }, modified.slice(0, 10))),
     (role === "user" || role === "assistant") && filterLink("role", role, `by the ${role}`, `only what the ${role} said`),
     known && filterLink("collection", collection, collection, `only in the collection ${collection}`),
     ...tags.slice(0, 8).map((tag) => filterLink("tag", tag, `#${tag}`, `only tagged ${tag}`)),
@@ -134,7 +135,7 @@ function onDay(date) {
   return address({ doc: "", lines: "", filters: [...filters, ["until", date]] });
 }
 
-const also = (others) => others?.length ? h("span", { title: others.map((each) => each.citation ?? each).join("\n") }, `and ${others.length} ${others.length === 1 ? "copy" : "copies"}`) : null;
+const also = (others) => others?.length ? h("span", { title: others.join("\n") }, `and ${others.length} ${others.length === 1 ? "copy" : "copies"}`) : null;
 
 /** A link to a later passage that revises this one. @param {string | null} citation */
 export function newer(citation) {
