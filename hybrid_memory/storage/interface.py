@@ -178,11 +178,6 @@ class Documents(Protocol):
         become spare.
         """
 
-    def purge(self) -> None:
-        """Make sure that the words of deleted documents will leave the index. Does not wait for
-        that.
-        """
-
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         """Store the new time of a file whose content has not changed."""
 

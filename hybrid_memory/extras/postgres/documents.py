@@ -479,11 +479,6 @@ class Documents:
             self._postings.remove(ids)
             self._conn.execute(DELETE_CHUNKS, {"space": self._space, "ids": list(ids)})
 
-    def purge(self) -> None:
-        """Nothing to do: removed rows leave the index at once, and the disk with the server's next
-        vacuum.
-        """
-
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         self._conn.execute(
             TOUCH, {"mtime": mtime, "size": size, "space": self._space, "doc_id": text(doc_id)}
