@@ -205,9 +205,7 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
     from ..text.declarations import STRUCK, statements, strikes, words
 
     struck = {hit.id: list(strikes(hit.text)) for hit in hits if "~~" in hit.text}
-    asked = _asked_for(
-        [" ".join(strike.former) for of_hit in struck.values() for strike in of_hit], state
-    )
+    asked = _asked_for([strike.text for of_hit in struck.values() for strike in of_hit], state)
     if not asked:
         return
     dates = state.storage.chunks.dates([hit.id for hit in hits])
@@ -215,7 +213,7 @@ def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Re
         hit.id: [words(line) for line in statements(STRUCK.sub(" ", hit.text))] for hit in hits
     }
     for later, every_strike in struck.items():
-        of_later = [strike for strike in every_strike if " ".join(strike.former) in asked]
+        of_later = [strike for strike in every_strike if strike.text in asked]
         for hit in hits:
             if hit.id == later or dates.get(hit.id, "") > dates.get(later, "9999"):
                 continue
