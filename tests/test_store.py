@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory import ConfigError, HybridStore, Result, SourceError, StoreError
+from hybrid_memory import ConfigError, HybridStore, QueryError, Result, SourceError, StoreError
 from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import identity
 from hybrid_memory.extras.doctor import examine
@@ -152,6 +152,19 @@ def test_storing_again_replaces_the_document_in_every_table(store: HybridStore) 
         ["b", "a"],
     )
     assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 2
+
+
+@pytest.mark.both_engines
+def test_a_text_can_replace_another_document(store: HybridStore) -> None:
+    store.store("plans/port", "The ssh port of heron is 22.", {"owner": "ann"})
+    store.store("plans/ports", "Ports of heron: 2222 for ssh.", {"owner": "bo"})
+    store.store("plans/ports", "Ports of heron: 2222 for ssh, 80.", replaces="plans/port")
+    results = {result["doc_id"]: result for result in store.search("ssh port of heron")}
+    assert results["plans/ports"]["metadata"] == {"owner": "bo", "supersedes": "plans/port"}
+    assert results["plans/port"]["newer"] == results["plans/ports"]["citation"]
+    for wrong in ("plans/ports", "nothing", "port"):
+        with pytest.raises(QueryError, match="must be the id of another document"):
+            store.store("plans/ports", "New.", replaces=wrong)
 
 
 @pytest.mark.sqlite
