@@ -15,6 +15,7 @@ from itertools import islice
 from shlex import quote
 from typing import Any, NamedTuple
 
+from ..documents.document import why_cut_again
 from ..documents.files import FoundFile, Walk, Wanted
 from ..documents.formats import format_of, vault_format
 from ..documents.sources import default_collection, outlives_files, walk_of
@@ -323,7 +324,9 @@ class Rules(NamedTuple):
 
     def is_current(self, known: StoredDocument) -> bool:
         """Whether the document of an unchanged file may stay as it is."""
-        return self.incremental and self.chunking in (None, known.chunking)
+        if self.chunking is None:
+            return self.incremental
+        return self.incremental and why_cut_again(known.chunking, self.chunking) is None
 
     def is_unchanged(self, file: FoundFile, known: StoredDocument) -> bool:
         """Whether a file need not be opened, because it has the time and the size of its document."""

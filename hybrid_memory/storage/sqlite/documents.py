@@ -51,7 +51,7 @@ TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
 
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
 TEXTS_CUT_OTHERWISE = """
-select doc_id from documents where source_path is null and chunking <> ? order by doc_id
+select doc_id, chunking from documents where source_path is null and chunking <> ? order by doc_id
 """
 INDEXED_AT = "select indexed_at from documents where doc_id = ?"
 SET_INDEXED_AT = "update documents set indexed_at = ? where doc_id = ?"
@@ -130,8 +130,8 @@ class Documents:
             Links(self._conn).links_to_copy(doc_id),
         )
 
-    def texts_cut_otherwise(self, chunking: str) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.execute(TEXTS_CUT_OTHERWISE, (chunking,))]
+    def texts_cut_otherwise(self, chunking: str) -> dict[str, str]:
+        return dict(self._conn.execute(TEXTS_CUT_OTHERWISE, (chunking,)))
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """As in `interface.Documents`."""
