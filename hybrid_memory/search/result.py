@@ -1,5 +1,6 @@
 """A result: a passage that a search found, as every surface shows it."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
@@ -66,6 +67,7 @@ class Result(OfQuery):
     metadata: dict[str, Any]
     scores: Scores
     page: NotRequired[int]  # where the document has pages
+    gone: NotRequired[bool]  # the file no longer exists; only then
     phrasing: NotRequired[str]  # of `also`, if that found the passage and not the question
     explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
@@ -106,6 +108,8 @@ def result_of(
             "vector": _significant(hit.fused.cosines, hit.id),
         },
     }
+    if row.path and _is_gone(row.path):
+        result["gone"] = True
     if row.pages:
         result["page"] = page(row.pages, shown.start_line)
     if not hit.phrasing.is_question:
@@ -113,6 +117,16 @@ def result_of(
     if explain:
         result["explain"] = _rounded(_explanation(hit))
     return result
+
+
+def _is_gone(path: str) -> bool:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _explanation(hit: "Hit") -> dict[str, Any]:
@@ -182,11 +196,11 @@ LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source"
 
 def lean(result: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a result to what an agent needs, because it pays for each character: the keys of LEAN, and
-    `date`, `role`, `newer` and `explain` where they have a value.
+    `date`, `role`, `newer`, `gone` and `explain` where they have a value.
     """
     fields = {key: result[key] for key in LEAN}
     fields["score"] = rounded_score(fields["score"], 3)
-    for key in ("date", "role", "newer", "explain", "instead"):
+    for key in ("date", "role", "newer", "gone", "explain", "instead"):
         if result.get(key):
             fields[key] = result[key]
     return fields

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..documents.document import chunk_row, document_row, why_cut_again
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import grows
-from ..documents.sources import chunking_of, outlives_files
+from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..embedding.builtin import BuiltinEmbedder
 from ..embedding.choice import BUILTIN
 from ..embedding.identity import conflict, meanwhile
@@ -115,7 +115,7 @@ class Ingest:
         sources = plan.select_sources(
             paths, self._template, collection, self._store.storage.sources, self.report
         )
-        listings = self.mirror(sources, embeds=True)
+        listings = self.mirror(sources, embeds=True, confirmed=True)
         for listing in listings:
             if listing.is_empty and not (listing.walk.unread or listing.has_documents()):
                 self.report.warning(
@@ -142,11 +142,13 @@ class Ingest:
         self._embed()
         return self.report
 
-    def mirror(self, sources: Iterable[Source], *, embeds: bool = False) -> list[Listing]:
+    def mirror(
+        self, sources: Iterable[Source], *, embeds: bool = False, confirmed: bool = False
+    ) -> list[Listing]:
         """Index the files that are due and remove vanished documents.
 
         Nothing is embedded, except that with `embeds` a built-in model embeds new documents as they
-        are read.
+        are read. If most notes of a folder are gone, they are only removed if this is `confirmed`.
         """
         self._embeds = embeds
         storage, settings = self._store.storage, self._store.config
@@ -156,7 +158,9 @@ class Ingest:
         every_owner = plan.Owners([*storage.sources.all(), *chosen])
         owners = every_owner if every_owner.may_differ else None
         listings = [
-            plan.list_files(source, self._rules_for(source), storage.documents, self.report, owners)
+            plan.list_files(
+                source, self._rules_for(source), storage.documents, self.report, owners
+            )._replace(confirmed=confirmed)
             for source in chosen
         ]
         self._total = sum(listing.unchanged + len(listing.files) for listing in listings)
@@ -260,6 +264,12 @@ class Ingest:
                     f"removes {them}"
                 )
                 self.report.error(source.path, reason, "nothing matches")
+        elif most := len(listing.most_vanished()):
+            reason = (
+                f"{most} notes are gone at once, more than half, and kept; "
+                f"`{ingest_command(source)}` removes them"
+            )
+            self.report.error(source.path, reason, "most are gone")
         if gone:
             writer.remove(gone)
 
