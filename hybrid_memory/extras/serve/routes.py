@@ -32,7 +32,10 @@ from .review import review as review_of
 from .similar import passages
 
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
-TEXT_BODY = 'the body must be {"text": "…", "metadata": {…}, "append": false, "replaces": "…"}; only text is required'
+TEXT_BODY = (
+    'the body must be {"text": "…", "metadata": {…}, "append": false, "replaces": "…"}; '
+    "only text is required"
+)
 
 
 async def search(call: Call) -> Response:
