@@ -90,6 +90,10 @@ class ConnectionLostError(StoreError):
     pass
 
 
+class BusyStoreError(StoreError):
+    """Another process is writing to the store."""
+
+
 class SourceError(HybridMemoryError):
     pass
 

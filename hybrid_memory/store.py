@@ -13,7 +13,7 @@ from .addresses import server_scheme
 from .embedding import choice
 from .embedding.identity import conflict, identity_of, why_not_working
 from .embedding.loading import load_later
-from .errors import ConfigError, ConnectionLostError
+from .errors import ConfigError, ConnectionLostError, QueryError
 from .registry import ENGINES, RERANKERS, load
 from .search.advice import advise
 from .search.answer import Answer, operator_lines
@@ -250,13 +250,15 @@ class HybridStore:
         metadata: Mapping[str, Any] | None = None,
         *,
         append: bool = False,
+        replaces: str | None = None,
     ) -> int:
         """Store a document, replacing any with the same id. Returns the number of its chunks.
 
         `metadata` (JSON values) takes precedence over the text's front matter. None keeps the
         document's metadata; {} removes it. With `append`, the text becomes a new paragraph at the
-        end of the document, and the metadata is added to the document's. Raises SourceError for the
-        id of a file's document.
+        end of the document, and the metadata is added to the document's. `replaces` is the id of a
+        document that this one supersedes; it becomes the metadata `supersedes`. Raises SourceError
+        for the id of a file's document, QueryError if `replaces` is not the id of another document.
         """
         from .documents.document import Document
         from .indexing.documents import ConcurrentUpdateError, put_document, revised, stored_text
@@ -264,7 +266,8 @@ class HybridStore:
         if not doc_id:
             raise ValueError("doc_id is empty")
         self.incoming_texts = [text]
-        document = Document(storable(doc_id), storable(text), metadata or {})
+        superseding = {} if replaces is None else self._superseding(doc_id, replaces)
+        document = Document(storable(doc_id), storable(text), {**(metadata or {}), **superseding})
         while True:
             with self.storage.guarded("cannot write"):
                 before = stored_text(self.storage, document.doc_id)
@@ -280,6 +283,18 @@ class HybridStore:
                     continue  # another process has stored this document meanwhile
                 self._warn(*problems, *prepared.warnings)
                 return len(prepared.chunks)
+
+    def _superseding(self, doc_id: str, former: str) -> dict[str, str]:
+        """The metadata of a document that supersedes another one. Raises QueryError."""
+        from .search.revisions import SUPERSEDES, named_documents
+
+        [name] = named_documents({"supersedes": former}, SUPERSEDES) or [former]
+        with self.storage.snapshot():
+            named = self.storage.links.named(name)
+        if named != [former] or former == doc_id:
+            others = ", ".join(named) or "no other document"
+            raise QueryError(f"{former!r} must be the id of another document; it names {others}")
+        return {"supersedes": former}
 
     def prepare(self, document: "Document") -> "Prepared":
         """Cut a text without a file into chunks; for files, see sync/reading.py."""

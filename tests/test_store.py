@@ -1,3 +1,4 @@
+import json
 import os
 import random
 import sqlite3
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory import ConfigError, HybridStore, Result, SourceError, StoreError
+from hybrid_memory import ConfigError, HybridStore, QueryError, Result, SourceError, StoreError
 from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import identity
 from hybrid_memory.extras.doctor import examine
@@ -151,6 +152,19 @@ def test_storing_again_replaces_the_document_in_every_table(store: HybridStore) 
         ["b", "a"],
     )
     assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 2
+
+
+@pytest.mark.both_engines
+def test_a_text_can_replace_another_document(store: HybridStore) -> None:
+    store.store("plans/port", "The ssh port of heron is 22.", {"owner": "ann"})
+    store.store("plans/ports", "Ports of heron: 2222 for ssh.", {"owner": "bo"})
+    store.store("plans/ports", "Ports of heron: 2222 for ssh, 80.", replaces="plans/port")
+    results = {result["doc_id"]: result for result in store.search("ssh port of heron")}
+    assert results["plans/ports"]["metadata"] == {"owner": "bo", "supersedes": "plans/port"}
+    assert results["plans/port"]["newer"] == results["plans/ports"]["citation"]
+    for wrong in ("plans/ports", "nothing", "port"):
+        with pytest.raises(QueryError, match="must be the id of another document"):
+            store.store("plans/ports", "New.", replaces=wrong)
 
 
 @pytest.mark.sqlite
@@ -822,6 +836,78 @@ def test_words_of_a_file_that_is_gone_are_nowhere_in_the_file(
         secret.unlink()
         Ingest(store, incremental=True).run([str(tmp_path / "notes")])
     assert not in_the_file(db_path, b"zebrafishpw42")
+
+
+def transcript(*texts: str) -> str:
+    turns = ({"type": "user", "message": {"role": "user", "content": text}} for text in texts)
+    return "".join(f"{json.dumps(turn)}\n" for turn in turns)
+
+
+@pytest.mark.sqlite
+def test_words_of_a_rewritten_transcript_are_nowhere_in_the_file(
+    db_path: str, tmp_path: Path
+) -> None:
+    session = tmp_path / "sessions/a.jsonl"
+    session.parent.mkdir()
+    session.write_text(transcript("We talk of gardens.", "The word is zebrafishpw42."))
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        Ingest(store, patterns=["*.jsonl"]).run([str(session.parent)])
+    assert in_the_file(db_path, b"zebrafishpw42")
+    session.write_text(transcript("We talk of gardens.", "The word is [password].", "It is gone."))
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        Ingest(store, incremental=True, everything=True).update()
+    assert not in_the_file(db_path, b"zebrafishpw42")
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("word", ["zebrafishpw42", "src/zebrafishpw42.ts", "zebrafishpw42" * 9])
+@pytest.mark.parametrize("change", ["note", "refresh", "store", "collection"])
+def test_words_of_a_removed_line_are_nowhere_in_the_file(
+    db_path: str, tmp_path: Path, change: str, word: str
+) -> None:
+    settings = {"provider": "none"}
+    note = tmp_path / "notes/a.md"
+    note.parent.mkdir()
+    for number in range(20):
+        (note.parent / f"{number}.md").write_text(f"# Other {number}\n\nThe garden {number}.\n")
+    note.write_text(f"# Pins\n\nThe word is {word}.\n")
+    with HybridStore(db_path, settings) as store:
+        Ingest(store).run([str(note.parent)])
+        if change == "store":
+            store.store("pins", note.read_text())
+    assert in_the_file(db_path, b"zebrafishpw42")
+    note.write_text("# Pins\n\nThe word is gone.\n")
+    with HybridStore(db_path, settings) as store:
+        if change == "store":
+            store.store("pins", note.read_text())
+        if change == "collection":
+            delete_collection(store.storage, "notes")
+        elif change == "refresh":
+            refresh(store)
+        else:
+            Ingest(store, incremental=True).update()
+    assert not in_the_file(db_path, b"zebrafishpw42")
+
+
+@pytest.mark.sqlite
+def test_a_change_that_leaves_every_word_somewhere_merges_nothing(
+    db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "ERASES_WORDS", False)
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("a", "# Pins\n\nThe old-word is naïve, 12:30 (src/a.ts).")
+        store.store("b", "Naive: the pins of an old-word are new at 12:30, says src/a.ts.")
+
+        def is_due() -> bool:
+            return bool(store.storage.connection.execute(keyword.HAS_REMOVED).fetchone()[0])
+
+        store.store("a", "# Pins\n\nThe word is.")
+        assert not is_due()
+        store.store("a", "# Pins\n\nThe word is new.")
+        assert not is_due()
+        store.store("a", "# Pins\n\nThe word is unique.")
+        store.store("a", "# Pins\n\nThe word is.")
+        assert is_due()
 
 
 def ollama_store(db_path: str, ollama: FakeOllama) -> HybridStore:

@@ -136,6 +136,28 @@ def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
 
 
+OTHER_SETTINGS = "cut with other settings"
+OTHER_VERSION = "cut by another version of hybrid-memory"
+
+
+def why_cut_again(known: str, wanted: str) -> str | None:
+    """Why an unchanged document that was cut as `known` is to be cut as `wanted`, both as in
+    `chunking`. None if it may stay: an older version leaves what a newer one has cut.
+    """
+    if known == wanted:
+        return None
+    version, _, settings = known.partition(":")
+    wanted_version, _, wanted_settings = wanted.partition(":")
+    if settings != wanted_settings:
+        return OTHER_SETTINGS
+    is_older = _numbers(version) < _numbers(wanted_version)
+    return OTHER_VERSION if is_older else None
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".") if number.isdecimal()]
+
+
 def date_keys_of(chunking: str) -> Sequence[str]:
     """The metadata keys that could date a document, read back from its `chunking`."""
     parts = chunking.split(":", 3)

@@ -31,7 +31,8 @@ Before answering anything about {SUBJECTS}:
    In `--also`, give {PHRASINGS}.
 2. Around a passage: `{program} get "CITATION"`
 {CITE} {CONFLICTS} {DATA}
-{BEFORE_COMPACTION} {NOTES}."""
+{BEFORE_COMPACTION} {NOTES}.
+When a fact changes, `{program} note --replaces "CITATION" "the new line"` strikes out the old line."""
 
 
 def mcp_instructions(*, writes_notes: bool) -> str:
@@ -43,7 +44,10 @@ def mcp_instructions(*, writes_notes: bool) -> str:
         *(CITE, CONFLICTS, DATA),
     ]
     if writes_notes:
-        sentences.append(f"{BEFORE_COMPACTION} today's note with memory_note.")
+        sentences.append(
+            f"{BEFORE_COMPACTION} today's note with memory_note. When a fact changes, give the "
+            "citation of the old line in its `replaces`."
+        )
     return " ".join(sentences)
 
 

@@ -9,12 +9,13 @@ import shlex
 import stat
 import time
 from argparse import Namespace
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple, TextIO
 
+from ..documents.document import OTHER_SETTINGS, OTHER_VERSION, why_cut_again
 from ..documents.files import BadFileError, time_limit
 from ..documents.formats import format_of
 from ..documents.sources import chunking_of, ingest_command, outlives_files
@@ -28,7 +29,7 @@ from ..surface.arguments import Parser, add_json, examples
 from ..surface.opening import open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..sync.plan import uncovered
-from ..sync.texts import chunking_of_texts
+from ..sync.texts import texts_to_cut
 from ..text.characters import plural
 from ..text.dates import looks_dated
 from .connected import is_connected
@@ -96,8 +97,11 @@ class State(NamedTuple):
 
 
 NO_FILE = ("no longer has a file", "no longer have a file")
+CUTS_AGAIN = "`{update}` cuts them again"
 STATES = {
     "changed": State("is out of date", "are out of date", "`{update}` reads changed files"),
+    OTHER_SETTINGS: State(f"was {OTHER_SETTINGS}", f"were {OTHER_SETTINGS}", CUTS_AGAIN),
+    OTHER_VERSION: State(f"was {OTHER_VERSION}", f"were {OTHER_VERSION}", CUTS_AGAIN),
     "rewritten": State(
         "has changed, with the same size and time",
         "have changed, with the same size and time",
@@ -365,11 +369,11 @@ def _state(
     """How a file differs from its document, a key of STATES."""
     try:
         status = os.stat(file.path)
-        is_cut_alike = file.chunking == chunking_of(source, look.store.config)
-        if not is_cut_alike or not is_up_to_date(file.path, file.mtime, file.size, status):
+        if not is_up_to_date(file.path, file.mtime, file.size, status):
             return "changed"
         if document and not holds_what_was_indexed(document, status):
             return "rewritten"
+        return why_cut_again(file.chunking, chunking_of(source, look.store.config))
     except (FileNotFoundError, NotADirectoryError):
         if outlives_files(source):
             return "of a deleted transcript"
@@ -382,11 +386,9 @@ def _state(
 
 
 def _texts(look: Look) -> Iterator[Diagnosis]:
-    cut = look.store.storage.documents.texts_cut_otherwise(chunking_of_texts(look.store))
-    if cut:
-        text = plural(len(cut), "stored text was", "stored texts were")
-        way_out = "`hybrid-memory update` cuts them again"
-        yield Diagnosis(False, f"{text} cut with other settings", way_out)
+    for reason, count in Counter(texts_to_cut(look.store).values()).items():
+        text = plural(count, "stored text was", "stored texts were")
+        yield Diagnosis(False, f"{text} {reason}", "`hybrid-memory update` cuts them again")
 
 
 def _left_out(look: Look) -> Iterator[Diagnosis]:

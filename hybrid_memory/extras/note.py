@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..documents.files import vault_settings
 from ..documents.structure import markdown_structure
-from ..errors import HybridMemoryError, MissingStoreError, SourceError
+from ..errors import BusyStoreError, HybridMemoryError, MissingStoreError, SourceError
 from ..paths import is_in
-from ..storage.source import real_path
+from ..storage.source import Source, real_path
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
 from ..surface.streams import print_with_warnings
@@ -25,6 +25,7 @@ from ..sync.ingest import Ingest
 from ..sync.refresh import refresh
 from ..text.characters import citation
 from ..text.languages import full_names, languages
+from .corrections import Cited, cited, correct, is_reached_by_link
 from .edits import append
 
 if TYPE_CHECKING:
@@ -50,63 +51,137 @@ def note_options(parser: Parser) -> None:
         help="the workspace or vault (default: the one around the working directory, or the "
         "only ingested one)",
     )
+    parser.add_argument(
+        "--replaces",
+        metavar="CITATION",
+        help="the line that TEXT replaces: it is struck through, and TEXT follows it there, or in "
+        "today's note if that file cannot be edited",
+    )
     examples(parser, 'note "SSH on atlas listens on port 2222 now."', 'note --dir ~/work "Done."')
 
 
 def run_note(args: Namespace) -> int:
     args.workspace = args.dir or "."
     create = partial(open_store, args, create=True)
-    print_with_warnings(
-        args, write_note(partial(open_store, args), create, " ".join(args.words), args.dir)
-    )
+    text = " ".join(args.words)
+    answer = write_note(partial(open_store, args), create, text, args.dir, replaces=args.replaces)
+    print_with_warnings(args, answer)
     return 0
 
 
 def write_note(
-    open_store: OpenStore, create_store: OpenStore, text: str, workspace: str | None = None
+    open_store: OpenStore,
+    create_store: OpenStore,
+    text: str,
+    workspace: str | None = None,
+    *,
+    replaces: str | None = None,
 ) -> dict[str, Any]:
     """Append a line to today's note and ingest the note: memory/YYYY-MM-DD.md in a workspace, or
-    the daily note of a vault.
+    the daily note of a vault. A line that the note ends with is not repeated.
+
+    With `replaces`, a citation, strike through the cited line and add the text to it. If its file
+    is not a note of the workspace or vault, or cannot be edited, today's note gets both.
 
     Return the `path`, the first added `line` (counted from 1), the `citation` (None if the note
-    could not be ingested) and `warnings`. Raises SourceError if there is no workspace,
-    HybridMemoryError if the file cannot be written; then no database is created.
+    could not be ingested), with `replaces` the citation `replaced`, and `warnings`. Raises
+    SourceError if there is no workspace, or if links lead out of it, HybridMemoryError if the file
+    cannot be written; then no database is created.
     """
-    if not text.strip():
+    text = text.strip()
+    if not text:
         raise SourceError("the note is empty")
-    sources = _ingested_folders(open_store)
-    folder = _folder(sources, workspace)
+    former = None
+    if replaces is not None:
+        with open_store() as store:
+            former = cited(store, replaces)
+    sources = _sources(open_store)
+    folder = _folder([source.path for source in sources if not source.is_file], workspace)
+    corrected = _in_place(former, text, folder) if former else None
+    if former and former.path and corrected:
+        added = Added(former.path, former.start, former.start + corrected - 1)
+        told = _ingested(create_store, sources, added, os.path.dirname(former.path))
+    else:
+        if former:
+            text = f"~~{former.statement(text)}~~ {text}"
+        added, notes_folder = _appended(sources, folder, text)
+        told = _ingested(create_store, sources, added, notes_folder)
+    replaced = {"replaced": former.citation} if former else {}
+    return {"path": added.path, "line": added.first, **replaced, **told}
+
+
+class Added(NamedTuple):
+    """Lines of a file. `is_new`: they were not there before."""
+
+    path: str
+    first: int
+    last: int
+    is_new: bool = True
+
+
+def _in_place(former: Cited, text: str, folder: "str | Vault") -> int | None:
+    """Correct a line of a note in the workspace or vault; None if it is not in one."""
+    if isinstance(folder, Vault):
+        top = folder.path
+    else:
+        top = os.path.dirname(folder) if os.path.basename(folder) == FOLDER else folder
+    if former.path is None or is_reached_by_link(former.path, top):
+        return None
+    return correct(former, text)
+
+
+def _appended(sources: list[Source], folder: "str | Vault", text: str) -> tuple[Added, str]:
+    """Append a line to today's note. Return its place, and the folder of daily notes."""
     now = datetime.now()
     if isinstance(folder, Vault):
         path = folder.note(now)
         initial_text = ""
-        folder = folder.folder
+        top, folder = folder.path, folder.folder
     else:
         path = os.path.join(folder, f"{now:%Y-%m-%d}.md")
         initial_text = f"# {now:%Y-%m-%d}\n\n"
-    first, last = _append(path, text.strip(), initial_text, now)
-    containing = [source for source in sources if is_in(path, source)]
+        top = folder
+    follows = any(source.follow_symlinks and is_in(path, source.path) for source in sources)
+    if is_reached_by_link(path, top) and not follows:
+        raise SourceError(f"{path} is reached by a symbolic link that leads out of {top}")
+    return Added(path, *_append(path, text, initial_text, now)), folder
+
+
+def _ingested(
+    create_store: OpenStore, sources: list[Source], added: Added, folder: str
+) -> dict[str, Any]:
+    """Ingest a file that was written. Return the `citation` of the lines, and `warnings`."""
+    path = added.path
+    containing = [source.path for source in sources if is_in(path, source.path)]
     doc_id = None
+    # A bare error would make an agent write the note again
+    later = f"written to {path}; in the memory after the next update"
     try:
         with create_store() as store:
             if containing:
-                warnings = refresh(store, paths=containing).warning_lines()
+                report = refresh(store, paths=containing)
+                is_busy = any(warning["kind"] == "busy" for warning in report.warnings)
+                warnings = [later] if is_busy else report.warning_lines()
             else:
                 report = Ingest(store, incremental=True).run([folder])
                 warnings = [*report.error_lines(), *report.warning_lines()]
             doc_id = store.storage.catalog.by_path(path, path)
-    except HybridMemoryError as error:  # a bare error would make an agent write the note again
+    except BusyStoreError:
+        warnings = [later]
+    except HybridMemoryError as error:
         warnings = [f"the note was written to {path}, but could not be ingested: {error}"]
+    if not added.is_new:
+        warnings = ["this line is there already; it was not written again", *warnings]
     place = None
     if doc_id:
-        place = citation(doc_id, first, last)
-    return {"path": path, "line": first, "citation": place, "warnings": list(warnings)}
+        place = citation(doc_id, added.first, added.last)
+    return {"citation": place, "warnings": list(warnings)}
 
 
-def _ingested_folders(open_store: OpenStore) -> list[str]:
+def _sources(open_store: OpenStore) -> list[Source]:
     try:
         with open_store() as store:
-            return [source.path for source in store.storage.sources.all() if not source.is_file]
+            return list(store.storage.sources.all())
     except MissingStoreError:
         return []
 
@@ -229,13 +304,16 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
     )
 
 
-def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int, int]:
-    """Append a list item to a file and return its first and last line. Raises HybridMemoryError.
+def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int, int, bool]:
+    """Append a list item to a file, unless the file ends with this text, and return its first and
+    last line, and whether it was added. Raises HybridMemoryError.
 
     A missing or empty file begins with `initial_text`. The item is below the title of the file, or
     below the heading NOTES, which is added unless the file ends with its section.
     """
-    item = f"- {now:%H:%M} " + "\n  ".join(text.splitlines())
+    body = "\n  ".join(text.splitlines())
+    item = f"- {now:%H:%M} {body}"
+    same = re.compile(rf"^- \d\d:\d\d {re.escape(body)}\s*\Z", re.MULTILINE)
 
     def above(before: str) -> str:
         """What to add between the text of the file and the item."""
@@ -253,6 +331,8 @@ def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int
         blank_line = "" if text.endswith("\n\n") else "\n"
         return f"{start}{blank_line}## {NOTES}\n\n"
 
-    before = append(path, lambda before: f"{above(before)}{item}\n")
-    first = f"{before}{above(before)}".count("\n") + 1
-    return first, first + item.count("\n")
+    before = append(path, lambda before: "" if same.search(before) else f"{above(before)}{item}\n")
+    there = same.search(before)
+    text_above = before[: there.start()] if there else f"{before}{above(before)}"
+    first = text_above.count("\n") + 1
+    return first, first + item.count("\n"), there is None

@@ -254,6 +254,5 @@ def _delete(
     )
     chunks = storage.documents.remove(*(document.doc_id for document in documents))
     if documents:
-        storage.documents.purge()
         storage.embeddings.spare.drop_unused()
     return Deleted(len(documents), chunks, next(remaining_file, None), len(forgotten))

@@ -1,5 +1,6 @@
 """A result: a passage that a search found, as every surface shows it."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
@@ -68,6 +69,7 @@ class Result(OfQuery):
     metadata: dict[str, Any]
     scores: Scores
     page: NotRequired[int]  # where the document has pages
+    gone: NotRequired[bool]  # the file no longer exists; only then
     phrasing: NotRequired[str]  # of `also`, if that found the passage and not the question
     explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
@@ -111,6 +113,8 @@ def result_of(
             "vector": _significant(hit.fused.cosines, hit.id),
         },
     }
+    if row.path and _is_gone(row.path):
+        result["gone"] = True
     if row.pages:
         result["page"] = page(row.pages, shown.start_line)
     if not hit.phrasing.is_question:
@@ -118,6 +122,16 @@ def result_of(
     if explain:
         result["explain"] = _rounded(_explanation(hit))
     return result
+
+
+def _is_gone(path: str) -> bool:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _explanation(hit: "Hit") -> dict[str, Any]:
@@ -182,7 +196,7 @@ def rounded_score(score: float, decimals: int) -> float:
     return round(score, decimals) or float(f"{score:.1g}")
 
 
-PERHAPS = ("date", "modified", "also", "role", "newer", "explain", "instead")
+PERHAPS = ("date", "modified", "also", "role", "newer", "gone", "explain", "instead")
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 

@@ -237,9 +237,7 @@ def _by_strike_through(
     from ..text.declarations import STRUCK, statements, strikes, words
 
     struck = {hit.id: list(strikes(hit.text)) for hit in hits if "~~" in hit.text}
-    asked = _asked_for(
-        [" ".join(strike.former) for of_hit in struck.values() for strike in of_hit], state
-    )
+    asked = _asked_for([strike.text for of_hit in struck.values() for strike in of_hit], state)
     if not asked:
         return
     dates = {hit.id: hit.candidate.date or "" for hit in hits}
@@ -247,7 +245,7 @@ def _by_strike_through(
         hit.id: [words(line) for line in statements(STRUCK.sub(" ", hit.text))] for hit in hits
     }
     for later, every_strike in struck.items():
-        of_later = [strike for strike in every_strike if " ".join(strike.former) in asked]
+        of_later = [strike for strike in every_strike if strike.text in asked]
         for hit in hits:
             if hit.id == later or dates[hit.id] > (dates[later] or "9999"):
                 continue

@@ -155,8 +155,8 @@ class Documents(Protocol):
     def whole(self, doc_id: str) -> DocumentExport | None:
         """The complete document with this id, or None."""
 
-    def texts_cut_otherwise(self, chunking: str) -> list[str]:
-        """The ids of texts without a file that were read and split with other settings."""
+    def texts_cut_otherwise(self, chunking: str) -> dict[str, str]:
+        """The texts without a file that were read and split otherwise: the chunking of each, by id."""
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """Write a document with its chunks, replacing any with the same id. Unchanged texts keep
@@ -176,11 +176,6 @@ class Documents(Protocol):
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         """Delete documents. Returns the number of their chunks. With `keep`, their embeddings
         become spare.
-        """
-
-    def purge(self) -> None:
-        """Make sure that the words of deleted documents will leave the index. Does not wait for
-        that.
         """
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:

@@ -232,6 +232,8 @@ def _notes(result: Result) -> list[str]:
     the note, and the parts of its score.
     """
     notes = [f"revised by {result['newer']}"] if result.get("newer") else []
+    if result.get("gone"):
+        notes.append("file is gone; `hybrid-memory update` removes it from the memory")
     notes += [f"also {place}" for place in result["also"]]
     more = result.get("more", ())
     if more:

@@ -47,6 +47,8 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
         line += "".join(f", {fact}" for fact in facts if fact not in result["citation"])
         if result.get("newer"):
             line += f", revised by {harmless(result['newer'])}"
+        if result.get("gone"):
+            line += ", file is gone"
         print(
             f"{line}, {confidence_text(result)}\n{quoted(without_gaps(result['text']))}\n",
             file=stream,

@@ -7,15 +7,16 @@ its new chunks have embeddings. Then vanished documents are removed. Last, chunk
 embedding are embedded; the built-in model embeds new documents while they are read.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..documents.document import chunk_row, document_row
+from ..documents.document import chunk_row, document_row, why_cut_again
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import grows
-from ..documents.sources import chunking_of, outlives_files
+from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..embedding.builtin import BuiltinEmbedder
 from ..embedding.choice import BUILTIN
 from ..embedding.identity import conflict, meanwhile
@@ -114,7 +115,7 @@ class Ingest:
         sources = plan.select_sources(
             paths, self._template, collection, self._store.storage.sources, self.report
         )
-        listings = self.mirror(sources, embeds=True)
+        listings = self.mirror(sources, embeds=True, confirmed=True)
         for listing in listings:
             if listing.is_empty and not (listing.walk.unread or listing.has_documents()):
                 self.report.warning(
@@ -141,11 +142,13 @@ class Ingest:
         self._embed()
         return self.report
 
-    def mirror(self, sources: Iterable[Source], *, embeds: bool = False) -> list[Listing]:
+    def mirror(
+        self, sources: Iterable[Source], *, embeds: bool = False, confirmed: bool = False
+    ) -> list[Listing]:
         """Index the files that are due and remove vanished documents.
 
         Nothing is embedded, except that with `embeds` a built-in model embeds new documents as they
-        are read.
+        are read. If most notes of a folder are gone, they are only removed if this is `confirmed`.
         """
         self._embeds = embeds
         storage, settings = self._store.storage, self._store.config
@@ -155,7 +158,9 @@ class Ingest:
         every_owner = plan.Owners([*storage.sources.all(), *chosen])
         owners = every_owner if every_owner.may_differ else None
         listings = [
-            plan.list_files(source, self._rules_for(source), storage.documents, self.report, owners)
+            plan.list_files(
+                source, self._rules_for(source), storage.documents, self.report, owners
+            )._replace(confirmed=confirmed)
             for source in chosen
         ]
         self._total = sum(listing.unchanged + len(listing.files) for listing in listings)
@@ -259,6 +264,12 @@ class Ingest:
                     f"removes {them}"
                 )
                 self.report.error(source.path, reason, "nothing matches")
+        elif most := len(listing.most_vanished()):
+            reason = (
+                f"{most} notes are gone at once, more than half, and kept; "
+                f"`{ingest_command(source)}` removes them"
+            )
+            self.report.error(source.path, reason, "most are gone")
         if gone:
             writer.remove(gone)
 
@@ -386,6 +397,7 @@ class SourceIngest:
         self._writer = writer
         self._refusals = refusals
         self._report = report
+        self._cut_again: Counter[str] = Counter()  # files, by reason
         self._recut = RechunkBuffer(
             store, source.path, lambda document: writer.add(source, document), report
         )
@@ -428,15 +440,26 @@ class SourceIngest:
         if isinstance(document, Prepared) and due.known:
             content_hash, cut = document.row["content_hash"], document.row["chunking"]
             if plan.is_recut(due.known, content_hash, cut):
+                self._count_cut_again(due.known)
                 self._recut.add(document)
                 return
         if document:
             self._writer.add(self._source, document, outcome.vectors, outcome.not_embedded)
 
     def finish(self) -> None:
-        """Write the documents that are still held back or buffered."""
+        """Write the documents that are still held back or buffered, and report why unchanged files
+        were cut again.
+        """
+        for reason, count in self._cut_again.items():
+            were = plural(count, "unchanged file was", "unchanged files were")
+            self._report.notes.append(f"{were} read again: {reason}")
         self._recut.flush()
         self._writer.flush(self._source)
+
+    def _count_cut_again(self, known: StoredDocument) -> None:
+        reason = why_cut_again(known.chunking, self.options.chunking)
+        if reason:
+            self._cut_again[reason] += 1
 
     def remember_source(self) -> None:
         """Store the source's settings, even if none of its documents was written.
@@ -519,6 +542,8 @@ class SourceIngest:
         recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
         if recut and not self._recut.embed_growing(document):
             return None
+        if recut and known and not reading.has_more:
+            self._count_cut_again(known)
         date = reading.date(doc_id, self.options.date_keys)
         file_document = self.options.document(doc_id, file.path, reading)
         row = document_row(file_document, date, self.options.chunking, count)

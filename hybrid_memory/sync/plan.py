@@ -15,6 +15,7 @@ from itertools import islice
 from shlex import quote
 from typing import Any, NamedTuple
 
+from ..documents.document import why_cut_again
 from ..documents.files import FoundFile, Walk, Wanted
 from ..documents.formats import format_of, vault_format
 from ..documents.sources import default_collection, outlives_files, walk_of
@@ -27,6 +28,7 @@ from ..storage.source import KnownSources, Refusal, Source, real_path, refusal_l
 from ..text.characters import storable_name
 from .report import LITTLE_NEW, Report
 
+MANY = 10  # notes; fewer are soon read again if they come back
 BATCH = 500  # files whose documents are read at a time
 
 
@@ -182,6 +184,7 @@ class Listing(NamedTuple):
     found: dict[str, bool]  # ids of files and documents; whether the walk found the file
     missing: list[StoredDocument]  # the documents without a found file
     of_deeper: int = 0  # the number of files that belong to a deeper source
+    confirmed: bool = False  # the user has ingested this folder again
 
     @property
     def is_empty(self) -> bool:
@@ -220,14 +223,24 @@ class Listing(NamedTuple):
     def to_remove(self) -> list[str]:
         """The ids of the documents that an ingest removes.
 
-        If the folder has no file for this source, its disk may not be mounted: then only documents
-        go whose files are there and left out.
+        If the folder has no file for this source, or lacks most of them, its disk may not be
+        mounted: then only documents go whose files are there and left out.
         """
         if self.source.is_file or self.source.keep_missing:
             return []
-        if self.is_empty:
+        if self.is_empty or self.most_vanished():
             return [each.doc_id for each in self.missing if each.path in self.walk.left_out]
         return self.vanished()
+
+    def most_vanished(self) -> list[str]:
+        """The vanished documents if they are so many that they stay until the user confirms it: more
+        than half, and MANY or more. Otherwise [].
+        """
+        if self.source.is_file or self.source.keep_missing or self.confirmed or self.is_empty:
+            return []
+        vanished = self.vanished()
+        present = self.unchanged + len(self.files) + self.of_deeper
+        return vanished if len(vanished) >= max(MANY, present + 1) else []
 
 
 class Owners:
@@ -323,7 +336,9 @@ class DueRules(NamedTuple):
 
     def is_current(self, known: StoredDocument) -> bool:
         """Whether the document of an unchanged file may stay as it is."""
-        return self.incremental and self.chunking in (None, known.chunking)
+        if self.chunking is None:
+            return self.incremental
+        return self.incremental and why_cut_again(known.chunking, self.chunking) is None
 
     def is_unchanged(self, file: FoundFile, known: StoredDocument) -> bool:
         """Whether a file need not be opened, because it has the time and the size of its document."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..documents.files import BadFileError, time_limit
 from ..documents.sources import default_collection
-from ..errors import SourceError, StoreError
+from ..errors import BusyStoreError, SourceError, StoreError
 from ..indexing.documents import put_document
 from ..indexing.pending import embed_pending
 from ..search.answer import Answer
@@ -58,7 +58,8 @@ def refresh(
         except (StoreError, SourceError) as error:
             report.is_complete = False
             reason = f"changes since the last ingest are missing: {error}"
-            report.warning(store.path, reason, "database")
+            is_busy = isinstance(error, BusyStoreError)
+            report.warning(store.path, reason, "busy" if is_busy else "database")
     report.warnings = report.errors + report.warnings
     report.errors = []
     return report

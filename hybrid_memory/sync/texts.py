@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from ..documents.document import Document, chunking
+from ..documents.document import Document, chunking, why_cut_again
 from ..indexing.documents import ConcurrentUpdateError, StoredText, put_again, stored_text
 from ..storage.prepared import Prepared
 from ..store import HybridStore
@@ -19,8 +19,16 @@ def chunking_of_texts(store: HybridStore) -> str:
     return chunking(settings["chunk_size"], settings["chunk_overlap"], settings["date_keys"])
 
 
+def texts_to_cut(store: HybridStore) -> dict[str, str]:
+    """The texts without a file that are due to be cut again, by id, each with the reason."""
+    wanted = chunking_of_texts(store)
+    known = store.storage.documents.texts_cut_otherwise(wanted)
+    reasons = {doc_id: why_cut_again(cut, wanted) for doc_id, cut in known.items()}
+    return {doc_id: reason for doc_id, reason in reasons.items() if reason}
+
+
 def rechunk_stored_texts(store: HybridStore, report: Report) -> None:
-    """Re-chunk all texts without a file whose chunking differs from the settings.
+    """Re-chunk all texts without a file that were cut with other settings or by an older version.
 
     Each is written in one transaction, once its new chunks have embeddings; until then it keeps its
     old chunks. A text that another process changes meanwhile is left to that process.
@@ -36,7 +44,8 @@ def rechunk_stored_texts(store: HybridStore, report: Report) -> None:
             report.chunks += len(prepared.chunks)
 
     recut = RechunkBuffer(store, store.path, write, report)
-    for doc_id in store.storage.documents.texts_cut_otherwise(chunking_of_texts(store)):
+    due = texts_to_cut(store)
+    for doc_id in due:
         text = stored_text(store.storage, doc_id)
         if text is not None:
             before[doc_id] = text
@@ -44,4 +53,5 @@ def rechunk_stored_texts(store: HybridStore, report: Report) -> None:
     recut.flush()
     if done:
         were = plural(len(done), "text without a file was", "texts without a file were")
-        report.notes.append(f"{were} re-chunked because the settings changed")
+        reasons = " or ".join(sorted({due[doc_id] for doc_id in done}))
+        report.notes.append(f"{were} re-chunked: {reasons}")

@@ -113,7 +113,6 @@ class Writer:
         """Remove documents of deleted files."""
         with self._storage.transaction():
             self._storage.documents.remove(*doc_ids, keep=True)
-            self._storage.documents.purge()
         self._report.removed += len(doc_ids)
 
     def tidy_spares(self, megabytes: float, days: float) -> None:

@@ -17,7 +17,6 @@ TASK = re.compile(
     r"(?:\[([^\]\n])\]|\{\{\[\[(TODO|DONE)\]\]\}\})[ \t]+(\S.*)$",  # the second form is Roam's
     re.MULTILINE,
 )
-FEWEST_WORDS_BEFORE = 2  # a struck part; a statement struck whole is often followed by a remark
 OPEN = frozenset(
     (*" /><", "TODO")
 )  # every other mark than these and CLOSED has a meaning of its own
@@ -25,18 +24,26 @@ CLOSED = frozenset((*"xX-", "DONE"))  # [x] is done, [-] is cancelled
 # The day of a task, as the Tasks plugin of Obsidian writes it, and the name of a block
 STAMP = re.compile(r"(?:[✅❌➕⏳🛫📅📆]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$")
 STRUCK = re.compile(r"~~([^~\n]+)~~")
-MARKER = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:\[[^\]\n]\][ \t]+)?")
+# What comes before the text of a line: the marks of a quote, a list and a task, and the time of a note
+MARKER = re.compile(
+    r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+(?:\d{1,2}:\d\d[ \t]+)?)?(?:\[[^\]\n]\][ \t]+)?"
+)
+REMARK = ("(", "[")  # after a statement struck whole, this begins a remark, not its replacement
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 WORD = re.compile(r"\w+")
 
 
 class Strike(NamedTuple):
-    """A line with a struck-through part, as words: the line up to the end of that part, and the rest
-    of the line.
+    """A statement with a struck-through part, as words: the statement up to the end of that part,
+    and the rest of the line, to the end of its sentence.
     """
 
     former: list[str]
     rest: list[str]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.former + self.rest)
 
     def replaces(self, line: Sequence[str]) -> bool:
         """Whether a line is this one as it was: the former part, and at most an end of the rest
@@ -45,21 +52,29 @@ class Strike(NamedTuple):
         count = len(self.former)
         end = list(line[count:])
         return (
-            list(line[:count]) == self.former
+            len(line) >= FEWEST_WORDS
+            and list(line[:count]) == self.former
             and len(end) < len(self.rest)
             and self.rest[len(self.rest) - len(end) :] == end
         )
 
 
 def strikes(text: str) -> Iterator[Strike]:
-    """Yield each struck-through part of a text that is followed by a replacement in its line."""
-    for line in statements(text):
+    """Yield each struck-through statement, or statement with a struck-through part, that is followed
+    by a replacement in its line.
+    """
+    for line in _lines(text):
         for match in STRUCK.finditer(line):
-            before = STRUCK.sub(" ", line[: match.start()])
-            former = words(f"{before} {match[1]}")
-            rest = words(STRUCK.sub(" ", line[match.end() :]))
-            if rest and len(words(before)) >= FEWEST_WORDS_BEFORE and len(former) >= FEWEST_WORDS:
-                yield Strike(former, rest)
+            *_, before = SENTENCE_END.split(STRUCK.sub(" ", line[: match.start()]))
+            after, *_ = SENTENCE_END.split(STRUCK.sub(" ", line[match.end() :]))
+            rest = words(after)
+            if not rest or (not words(before) and after.lstrip().startswith(REMARK)):
+                continue
+            for statement in SENTENCE_END.split(match[1]):
+                former = words(f"{before} {statement}")
+                before = ""
+                if former:
+                    yield Strike(former, rest)
 
 
 def words(text: str) -> list[str]:
@@ -69,9 +84,14 @@ def words(text: str) -> list[str]:
 
 def statements(text: str) -> Iterator[str]:
     """Yield the sentences of a text, line by line, without marks of lists and tasks."""
+    for line in _lines(text):
+        yield from SENTENCE_END.split(line)
+
+
+def _lines(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         if len(line) <= LONGEST_LINE:
-            yield from SENTENCE_END.split(MARKER.sub("", line))
+            yield MARKER.sub("", line)
 
 
 def tasks(text: str) -> Iterator[tuple[str, bool]]:

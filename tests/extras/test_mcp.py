@@ -369,6 +369,32 @@ def test_a_note_becomes_a_line_of_todays_file(environ: dict[str, str], folder: P
     assert re.search(r"^- \d\d:\d\d The heron nests at the lake\.$", written, re.MULTILINE)
 
 
+def test_a_note_or_a_text_can_replace_an_older_one(environ: dict[str, str], folder: Path) -> None:
+    (folder / "lake.md").write_text("# Lake\n\nThe heron nests at the lake.\n")
+
+    async def play(client: Client) -> None:
+        place = "memory/lake.md#L3"
+        await ask(client, "memory_update")
+        told = await ask(client, "memory_note", text="It nests at the mill.", replaces=place)
+        assert told == "noted: memory/lake.md#L3-L3, in place of memory/lake.md#L3-L3"
+        for replaces in ("", "memory/lake.md"):
+            told = await ask(
+                client, "memory_store", doc_id="a/heron", text="A grey heron.", replaces=replaces
+            )
+            assert told.startswith("stored a/heron")
+        [former] = [
+            line
+            for line in (await ask(client, "memory_search", query="heron mill")).splitlines()
+            if line.startswith("**memory/lake.md")
+        ]
+        assert "revised by a/heron#L1-L1" in former
+
+    with_client(environ, play)
+    assert (
+        "~~The heron nests at the lake.~~ It nests at the mill." in (folder / "lake.md").read_text()
+    )
+
+
 @pytest.mark.both_engines
 def test_a_search_answers_with_passages_under_their_citations(
     environ: dict[str, str], folder: Path

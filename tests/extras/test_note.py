@@ -3,8 +3,10 @@
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import date, datetime
 from pathlib import Path
 
@@ -77,6 +79,169 @@ def test_what_was_written_but_not_taken_in_is_told_and_not_lost(
     assert told["citation"] is None
     assert Path(told["path"]).read_text().endswith("The boat is blue.\n")
     assert f"the note was written to {told['path']}, but could not be ingested: " in done.stderr
+
+
+def test_a_line_is_not_written_twice_in_a_row(run: Run, workspace: Path) -> None:
+    first = answer(run("note", "--dir", str(workspace), "The boat is blue.\nAll of it."))
+    again = run("note", "--dir", str(workspace), "The boat is blue.\nAll of it.")
+    assert answer(again)["citation"] == first["citation"]
+    assert "is there already" in again.stderr
+    text = Path(first["path"]).read_text()
+    assert text.count("The boat is blue.") == 1
+    answer(run("note", "--dir", str(workspace), "The boat is red."))
+    answer(run("note", "--dir", str(workspace), "The boat is blue.\nAll of it."))
+    assert Path(first["path"]).read_text().count("The boat is blue.") == 2
+
+
+@pytest.mark.parametrize("name", ["note", "folder"])
+def test_a_link_that_leads_out_of_the_folder_is_refused(
+    run: Run, workspace: Path, tmp_path: Path, name: str
+) -> None:
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "profile").write_text("alias ll=ls\n")
+    if name == "note":
+        (workspace / f"memory/{date.today()}.md").symlink_to(other / "profile")
+        target = workspace
+    else:
+        target = tmp_path / "vault"
+        (target / ".obsidian").mkdir(parents=True)
+        (target / ".obsidian/daily-notes.json").write_text('{"folder": "days"}')
+        (target / "days").symlink_to(other)
+    done = run("note", "--dir", str(target), "Rain.")
+    assert done.returncode == 1
+    assert "leads out of" in done.stderr
+    assert [path.read_text() for path in other.iterdir()] == ["alias ll=ls\n"]
+
+
+def test_a_busy_memory_is_no_reason_to_write_the_line_again(
+    run: Run, workspace: Path, tmp_path: Path
+) -> None:
+    path = json.loads(run("stats", "--json").stdout)["db_path"]
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("begin immediate")
+        done = run("note", "--dir", str(workspace), "The boat is blue.")
+    assert done.returncode == 0
+    assert "in the memory after the next update" in done.stderr
+    assert "try again" not in done.stderr
+    answer(run("update"))
+    assert answer(run("search", "boat", "--json"))
+
+
+MEMORY = """---
+host: atlas
+---
+# Facts
+
+The launch is planned for 1 June.
+- Alarm code: 1180
+  and the back door
+* [ ] Port: ~~22~~ 2222
+
+| host | port |
+|---|---|
+| heron | 22 |
+"""
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("lines", "text", "expected"),
+    [
+        ("L6", "It is on 12 July.", ["~~The launch is planned for 1 June.~~ It is on 12 July."]),
+        ("L6-L7", "It is on 12 July.", None),
+        (
+            "L7-L8",
+            "Alarm code: 9043\nfor both",
+            ["- ~~Alarm code: 1180~~", "  ~~and the back door~~ Alarm code: 9043", "  for both"],
+        ),
+        ("L9", "Port: 3333", ["* [ ] ~~Port:~~ ~~22~~ ~~2222~~ Port: 3333"]),
+    ],
+)
+def test_the_old_line_is_struck_where_it_stands(
+    run: Run, workspace: Path, lines: str, text: str, expected: list[str] | None, line_break: str
+) -> None:
+    note = workspace / "MEMORY.md"
+    note.write_bytes(MEMORY.replace("\n", line_break).encode())
+    answer(run("ingest", "--path", str(note)))
+    place = f"MEMORY.md#{lines}"
+    done = run("note", "--dir", str(workspace), "--replaces", place, text)
+    if expected is None:
+        assert done.returncode == 1
+        assert "several statements" in done.stderr
+        return
+    told = answer(done)
+    first, _, last = lines.removeprefix("L").partition("-L")
+    before = MEMORY.split("\n")
+    before[int(first) - 1 : int(last or first)] = expected
+    assert note.read_bytes().decode() == line_break.join(before)
+    assert told["path"] == str(note)
+    assert told["citation"] == f"MEMORY.md#L{first}-L{int(first) + len(expected) - 1}"
+    assert told["replaced"].startswith(f"MEMORY.md#L{first}-")
+    assert not (workspace / f"memory/{date.today()}.md").exists()
+    assert answer(run("search", text, "--json"))[0]["doc_id"] == "MEMORY.md"
+
+
+@pytest.mark.parametrize(
+    ("place", "struck"),
+    [
+        ("MEMORY.md#L2", "host: atlas"),  # front matter
+        ("MEMORY.md#L13", "| heron | 22 |"),
+        ("texts/a#L3", "The stored launch is on Monday."),
+        ("other/a.md#L3", "The launch is on Monday."),
+        ("work/s.jsonl#L1", "User: The said launch is on Monday."),
+    ],
+)
+def test_what_cannot_be_edited_is_corrected_in_the_note_of_the_day(
+    run: Run, workspace: Path, tmp_path: Path, place: str, struck: str
+) -> None:
+    (workspace / "MEMORY.md").write_text(MEMORY)
+    (tmp_path / "other").mkdir()
+    old = "# Plans\n\nThe launch is on Monday.\n"
+    (tmp_path / "other/a.md").write_text(old)
+    turn = {"type": "user", "message": {"role": "user", "content": "The said launch is on Monday."}}
+    (workspace / "s.jsonl").write_text(json.dumps(turn) + "\n")
+    answer(run("ingest", "--path", str(workspace / "MEMORY.md"), "--path", str(tmp_path / "other")))
+    answer(run("ingest", "--path", str(workspace), "--pattern", "*.jsonl", "--collection", "work"))
+    answer(run("store", "--doc-id", "texts/a", "--text", old.replace("The", "The stored")))
+    told = answer(run("note", "--dir", str(workspace), "--replaces", place, "It is on Friday."))
+    assert (workspace / "MEMORY.md").read_text() == MEMORY
+    assert (tmp_path / "other/a.md").read_text() == old
+    assert told["citation"] == f"memory/{date.today()}.md#L3-L3"
+    assert told["replaced"].startswith(place)
+    last = Path(told["path"]).read_text().splitlines()[-1]
+    assert last.partition(" ~~")[2] == f"{struck}~~ It is on Friday."
+    if "launch" in struck:
+        former = {
+            hit["doc_id"]: hit["newer"]
+            for hit in answer(run("search", "launch Monday", "--json", "--full"))
+        }
+        assert former[place.partition("#")[0]].startswith(f"memory/{date.today()}.md#")
+
+
+def test_a_note_that_has_changed_since_is_not_edited(run: Run, workspace: Path) -> None:
+    note = workspace / "memory/2026-01-05.md"
+    note.write_text("# Monday\n\nSnow.\n")
+    told = answer(run("note", "--dir", str(workspace), "--replaces", f"{note}#L3", "Sun."))
+    assert note.read_text() == "# Monday\n\nSnow.\n"
+    assert Path(told["path"]).read_text().endswith("~~Snow.~~ Sun.\n")
+
+
+def test_a_correction_is_not_made_twice(run: Run, workspace: Path) -> None:
+    command = "note", "--dir", str(workspace), "--replaces", "memory/2026-01-05.md#L3", "Snow fell."
+    answer(run(*command))
+    answer(run(*command))
+    text = (workspace / "memory/2026-01-05.md").read_text()
+    assert text == "# Monday\n\n~~Rain.~~ Snow fell.\n"
+
+
+@pytest.mark.parametrize("place", ["memory/2026-01-05.md", "memory/2026-01-05.md#L1", "nowhere#L1"])
+def test_what_is_not_one_line_of_a_note_replaces_nothing(
+    run: Run, workspace: Path, place: str
+) -> None:
+    done = run("note", "--dir", str(workspace), "--replaces", place, "Snow.")
+    assert done.returncode == 1
+    assert not (workspace / f"memory/{date.today()}.md").exists()
 
 
 @pytest.fixture

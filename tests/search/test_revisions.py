@@ -137,6 +137,12 @@ def test_documents_that_supersede_each_other_are_not_marked(notes: Notes) -> Non
         ("- ssh port of heron: 22", "- ssh port of heron: ~~22~~ 2222"),
         ("- ssh port of heron: 22 (all)", "- ssh port of heron: ~~22~~ 2222 (all)"),
         ("* Port of heron, by ssh: 10.0.0.7", "* Port of heron, by ssh: ~~10.0.0.7~~ 10.0.0.9"),
+        ("- Heron: ssh port 22", "- Heron: ~~ssh port 22~~ ssh port 2222"),
+        ("Port 22 is the ssh port of heron.", "~~Port 22~~ Port 2222 is the ssh port of heron."),
+        ("The ssh port of heron is 22.", "- ~~The ssh port of heron is 22.~~ It is 2222."),
+        ("- 14:02 ssh port of heron: 22", "- 09:10 ~~ssh port of heron: 22~~ 2222 now"),
+        ("Done. The ssh port of heron is 22.", "~~Done. The ssh port of heron is 22.~~ 2222"),
+        ("The ssh port of heron is 22.", "Done. ~~The ssh port of heron is 22.~~ It is 2222. Ok."),
     ],
 )
 def test_a_line_that_another_note_strikes_through_is_marked(
@@ -306,7 +312,7 @@ def test_marks_form_an_order(revisions: list[Revision]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["no strike here", "~~~\ncode\n~~~", "a b ~~c~~", "~~a~~ b", "~~a b c~~ ..."]
+    "text", ["no strike here", "~~~\ncode\n~~~", "a b ~~c~~", "~~a b c~~ ...", "~~a~~ (b)"]
 )
 def test_text_without_a_struck_part_and_its_replacement_declares_nothing(text: str) -> None:
     assert list(strikes(text)) == []

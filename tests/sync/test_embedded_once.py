@@ -135,7 +135,7 @@ def test_chunks_of_another_size_take_the_place_of_the_old_ones_once_they_are_emb
         assert (report.files, report.pending) == (1, 0)  # the short note has the same chunks
         assert any("chunks of another size until" in line for line in report.problem_lines())
         assert (store.stats()["chunk_count"], store.stats()["embedded_count"]) == (before, before)
-        assert any("out of date" in finding.text for finding in examine(store))
+        assert any("cut with other settings" in finding.text for finding in examine(store))
         embedder.problem = None
         assert Ingest(store, incremental=True).run([str(folder)]).files == 1
         after = store.stats()

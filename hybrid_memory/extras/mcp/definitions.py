@@ -137,13 +137,24 @@ TOOLS = {
                 "description": "Replaces the present metadata; omit it to keep them",
             },
             "append": {"type": "boolean", "description": "Append to the present text"},
+            "replaces": {
+                "type": "string",
+                "description": "The id of a document that is out of date from now on",
+            },
         },
         ["doc_id", "text"],
         {},
     ),
     "memory_note": Tool(
-        "Append a line with the time to today's note, a file that the user also reads.",
-        {"text": {"type": "string", "minLength": 1}},
+        "Append a line with the time to today's note, a file that the user also reads. When a fact "
+        "changes, cite the old line in `replaces`: it is struck through, and the text follows it.",
+        {
+            "text": {"type": "string", "minLength": 1},
+            "replaces": {
+                "type": "string",
+                "description": "A citation of one line: memory/a.md#L12",
+            },
+        },
         ["text"],
         {"destructiveHint": False},
     ),

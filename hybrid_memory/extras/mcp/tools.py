@@ -245,20 +245,29 @@ class Tools:
         doc_id = arguments["doc_id"]
         self._bounds.check_new(doc_id)
         with self._create_store() as store:
+            if arguments["replaces"] and self._bounds.hide:
+                self._bounds.check_shown(store, arguments["replaces"])
             answer = store_text(
                 store,
                 doc_id,
                 arguments["text"],
                 arguments["metadata"],
                 append=bool(arguments["append"]),
+                replaces=arguments["replaces"],
             )
         lines = [f"stored {harmless(doc_id)}: {_chunks(answer['chunks'])} can be found"]
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
-        answer = write_note(self._open_store, self._create_store, arguments["text"])
+        replaces = arguments["replaces"] or None
+        answer = write_note(
+            self._open_store, self._create_store, arguments["text"], replaces=replaces
+        )
         place = answer["citation"] or f"{answer['path']}:{answer['line']}"
-        return _with_warnings([f"noted: {harmless(place)}"], answer["warnings"])
+        line = f"noted: {harmless(place)}"
+        if replaces:
+            line += f", in place of {harmless(answer['replaced'])}"
+        return _with_warnings([line], answer["warnings"])
 
     def memory_delete(self, arguments: Json) -> str:
         doc_id = arguments["doc_id"]

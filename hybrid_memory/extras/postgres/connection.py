@@ -30,7 +30,7 @@ from psycopg.pq.abc import PGconn
 from psycopg.waiting import Wait
 
 from ...addresses import public_name
-from ...errors import ConnectionLostError, StoreError
+from ...errors import BusyStoreError, ConnectionLostError, StoreError
 from ...text.characters import storable
 
 
@@ -451,7 +451,7 @@ class Connection:
         for a bug in this program.
         """
         if isinstance(error, errors.LockNotAvailable):
-            return StoreError(
+            return BusyStoreError(
                 f"{self.name} is being written by another process; try again when that is done"
             )
         if self.is_kept_from_writing(error):

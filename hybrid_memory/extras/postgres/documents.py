@@ -246,7 +246,7 @@ from   documents
 where  space = %(space)s
 """
 TEXTS_CUT_OTHERWISE = """
-select doc_id from documents
+select doc_id, chunking from documents
 where  space = %(space)s and source_path is null and chunking <> %(chunking)s order by doc_id
 """
 INDEXED_AT = """
@@ -337,9 +337,9 @@ class Documents:
         ]
         return whole(row, encoded, Links(self._conn, self._space).links_to_copy(doc_id))
 
-    def texts_cut_otherwise(self, chunking: str) -> list[str]:
+    def texts_cut_otherwise(self, chunking: str) -> dict[str, str]:
         given = {"space": self._space, "chunking": chunking}
-        return [doc_id for (doc_id,) in self._conn.all(TEXTS_CUT_OTHERWISE, given)]
+        return dict(self._conn.all(TEXTS_CUT_OTHERWISE, given))
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """As in `interface.Documents`."""
@@ -478,11 +478,6 @@ class Documents:
         if ids:
             self._postings.remove(ids)
             self._conn.execute(DELETE_CHUNKS, {"space": self._space, "ids": list(ids)})
-
-    def purge(self) -> None:
-        """Nothing to do: removed rows leave the index at once, and the disk with the server's next
-        vacuum.
-        """
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         self._conn.execute(

@@ -33,7 +33,8 @@ from .similar import passages
 
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
 TEXT_BODY = (
-    'the body must be {"text": "…", "metadata": {…}, "append": false}; only text is required'
+    'the body must be {"text": "…", "metadata": {…}, "append": false, "replaces": "…"}; '
+    "only text is required"
 )
 
 
@@ -164,15 +165,20 @@ async def put(call: Call) -> Response:
     text = body.pop("text", None)
     metadata = body.pop("metadata", None)
     append = body.pop("append", False)
+    replaces = body.pop("replaces", None)
     is_typed = isinstance(text, str) and isinstance(metadata, dict | None)
-    if body or not is_typed or not isinstance(append, bool):
+    is_typed = is_typed and isinstance(append, bool) and isinstance(replaces, str | None)
+    if body or not is_typed:
         raise Problem(422, TEXT_BODY)
     if not call.doc_id:
         raise UsageError("a document needs an id")
 
     def work(store: HybridStore) -> tuple[dict[str, Any], int]:
         status = 200 if is_stored_here(store, call.doc_id) else 201
-        return store_text(store, call.doc_id, text, metadata, append=append), status
+        if replaces and call.bounds.hide:
+            call.bounds.check_shown(store, replaces)
+        stored = store_text(store, call.doc_id, text, metadata, append=append, replaces=replaces)
+        return stored, status
 
     return responses.answer(*await call.memory.writer.do(work))
 

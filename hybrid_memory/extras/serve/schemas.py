@@ -121,6 +121,7 @@ SCHEMAS: Mapping[str, Json] = {
     "Result": and_perhaps(
         RESULT,
         page=COUNT,  # if the document has pages
+        gone=SWITCH,  # true if the file no longer exists
         instead=WORDS,  # query word that no passage has -> words searched for in its place
         operators=OPERATORS,  # if the query has such parts
         marks=listed(TEXT),  # the next four only on request (`marks`)
@@ -163,7 +164,7 @@ SCHEMAS: Mapping[str, Json] = {
     ),
     "Text": {
         "type": "object",
-        "properties": {"text": TEXT, "metadata": OBJECT, "append": {"type": "boolean"}},
+        "properties": {"text": TEXT, "metadata": OBJECT, "append": SWITCH, "replaces": TEXT},
         "required": ["text"],
         "additionalProperties": False,
         "example": {"text": "# Deploys\n\nOn Tuesdays.", "metadata": {"project": "boss-api"}},

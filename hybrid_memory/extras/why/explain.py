@@ -12,6 +12,7 @@ from glob import escape
 from shlex import quote
 from typing import Any, NamedTuple
 
+from ...documents.document import OTHER_SETTINGS, OTHER_VERSION, why_cut_again
 from ...documents.files import (
     EVICTED,
     EXCLUDED,
@@ -46,7 +47,7 @@ NEW = "new"  # no rule keeps it out; at the last ingest it was missing or unread
 TAKEN = "id taken"
 UNREADABLE = "unreadable"
 
-CUT_OTHERWISE = "it was cut into chunks with other settings"
+CUT_AGAIN = {OTHER_SETTINGS: "settings", OTHER_VERSION: "version"}  # the rules of these reasons
 REASONS = {
     HIDDEN: "names that begin with a dot are left out",
     **dict.fromkeys(SKIPPED_FOLDERS, "folders with this name are left out"),
@@ -409,8 +410,8 @@ def _document(store: HybridStore, doc_id: str) -> dict[str, Any]:
     outdated = None
     if document and path:
         outdated = _outdated(store, document, source or Source(path, row["collection"], True, ()))
-    elif document and "host" not in row and document.chunking != chunking_of_texts(store):
-        outdated = Verdict("settings", CUT_OTHERWISE, "`hybrid-memory update` cuts it again")
+    elif document and "host" not in row:
+        outdated = _cut_again(document, chunking_of_texts(store), "`hybrid-memory update`")
     answer = {
         "path": path,
         "doc_id": doc_id,
@@ -456,9 +457,14 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
             reason += ", with the same size and time"
             again = f"`{ingest_command(source, incremental=False)}`"
         return Verdict("changed", reason, f"{again} reads it again")
-    if document.chunking != chunking_of(source, store.config):
-        return Verdict("settings", CUT_OTHERWISE, f"{again} cuts it again")
-    return None
+    return _cut_again(document, chunking_of(source, store.config), again)
+
+
+def _cut_again(document: StoredDocument, wanted: str, command: str) -> Verdict | None:
+    reason = why_cut_again(document.chunking, wanted)
+    if reason is None:
+        return None
+    return Verdict(CUT_AGAIN[reason], f"it was {reason}", f"{command} cuts it again")
 
 
 def _remark(store: HybridStore, row: dict[str, Any], document: StoredDocument | None) -> Verdict:

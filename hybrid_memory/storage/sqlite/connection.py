@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ... import messages
-from ...errors import MissingStoreError, StoreError, WayOut
+from ...errors import BusyStoreError, MissingStoreError, StoreError, WayOut
 from ..encoding import BadEmbeddingError
 from ..rows import UPGRADED
 from . import schema
@@ -109,7 +109,7 @@ def failure(error: Exception, path: str, what: str = "cannot write") -> StoreErr
     if is_misuse or code == sqlite3.SQLITE_INTERRUPT:
         return None
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreError(
+        return BusyStoreError(
             f"{path} is being written by another process; try again when that is done"
         )
     if code not in WAYS_OUT:

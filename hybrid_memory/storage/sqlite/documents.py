@@ -51,7 +51,7 @@ TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
 
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
 TEXTS_CUT_OTHERWISE = """
-select doc_id from documents where source_path is null and chunking <> ? order by doc_id
+select doc_id, chunking from documents where source_path is null and chunking <> ? order by doc_id
 """
 INDEXED_AT = "select indexed_at from documents where doc_id = ?"
 SET_INDEXED_AT = "update documents set indexed_at = ? where doc_id = ?"
@@ -130,8 +130,8 @@ class Documents:
             Links(self._conn).links_to_copy(doc_id),
         )
 
-    def texts_cut_otherwise(self, chunking: str) -> list[str]:
-        return [doc_id for (doc_id,) in self._conn.execute(TEXTS_CUT_OTHERWISE, (chunking,))]
+    def texts_cut_otherwise(self, chunking: str) -> dict[str, str]:
+        return dict(self._conn.execute(TEXTS_CUT_OTHERWISE, (chunking,)))
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """As in `interface.Documents`."""
@@ -160,12 +160,13 @@ class Documents:
         self, prepared: Prepared, vectors: Vectors, placing: blocks.SlotAllocator
     ) -> None:
         doc_id = prepared.row["doc_id"]
+        removed: set[str] = set()
         before = self._conn.execute(HASHES_OF, (doc_id,)).fetchall()
         if before:
             gone = [id for id, content_hash in before if content_hash not in prepared.texts]
             self._embeddings.keep(gone)
             placing.finish()
-            self.remove(doc_id)
+            _, removed = self._remove([doc_id])
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         extract = prepared.row.get("extract")
         if extract:
@@ -179,23 +180,28 @@ class Documents:
             names = titles_and_aliases(self._conn, doc_id)
             terms_of_chunks = terms(doc_id, row["collection"], row["metadata"], written, names)
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
-        _put_chunks(self._conn, doc_id, zip(chunks, terms_of_chunks, strict=True))
+        added = list(terms_of_chunks)
+        _put_chunks(self._conn, doc_id, zip(chunks, added, strict=True))
+        FTSIndex(self._conn).purge(removed, added)
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
+        count, words = self._remove(doc_ids, keep=keep)
+        FTSIndex(self._conn).purge(words)
+        return count
+
+    def _remove(self, doc_ids: Sequence[str], *, keep: bool = False) -> tuple[int, set[str]]:
+        """Delete documents. Returns the number of their chunks, and their words in the index."""
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
         if keep:
             self._embeddings.keep(ids)
         blocks.drop(self._conn, ids)
-        FTSIndex(self._conn).remove(ids)
+        words = FTSIndex(self._conn).remove(ids)
         for table in ("chunks", "documents", "extracts"):
             self._conn.executemany(
                 f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids]
             )
         remove_links(self._conn, doc_ids)
-        return len(ids)
-
-    def purge(self) -> None:
-        FTSIndex(self._conn).purge()
+        return len(ids), words
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         self._conn.execute(TOUCH, (mtime, size, doc_id))
@@ -238,7 +244,7 @@ class GrowingRows(GrowingDocument):
         titles = Links(self._conn).titles(self._doc_id)
         is_same = metadata == row["metadata"] and set(titles) == set(map(storable, links.titles))
         again = [first] if first and not is_same else []
-        index.remove(again + ids)
+        removed = index.remove(again + ids)
         self._conn.execute(
             "delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last)
         )
@@ -253,6 +259,7 @@ class GrowingRows(GrowingDocument):
             [found] = terms(self._doc_id, self._collection, row["metadata"], written, names)
             new = [(new[0][0], found), *new[1:]]
         _put_chunks(self._conn, self._doc_id, new)
+        index.purge(removed, (terms for _, terms in new))
         self._embeddings.restore()
         return len(new)
 

@@ -52,6 +52,12 @@ def store_options(parser: Parser) -> None:
         action="store_true",
         help="append the text to the stored one, as a paragraph",
     )
+    parser.add_argument(
+        "--replaces",
+        type=storable_name,
+        metavar="ID",
+        help="a document that is out of date from now on: its passages name this one",
+    )
     add_json(parser)
     examples(
         parser,
@@ -68,13 +74,19 @@ def run_store(args: Namespace) -> int:
     )
     if is_file and args.append:
         raise UsageError("--append needs a text; a file replaces the document")
+    if is_file and args.replaces is not None:
+        raise UsageError(
+            "--replaces needs a text; a file can have `supersedes: ID` as front matter"
+        )
     text = "" if is_file else _text(args)
     with open_store(args, create=True) as store:
         if is_file:
             chunks, warnings = store_file(store, args.doc_id, args.file, metadata or {})
             answer = {"doc_id": args.doc_id, "chunks": chunks, "warnings": warnings}
         else:
-            answer = store_text(store, args.doc_id, text, metadata, append=args.append)
+            answer = store_text(
+                store, args.doc_id, text, metadata, append=args.append, replaces=args.replaces
+            )
         print_with_warnings(args, answer, lambda stream: show_stored(answer, stream))
     return 0
 
@@ -86,9 +98,10 @@ def store_text(
     metadata: Mapping[str, Any] | None,
     *,
     append: bool = False,
+    replaces: str | None = None,
 ) -> dict[str, Any]:
     """Store a text. Return its `doc_id`, `chunks` and `warnings`."""
-    chunks = store.store(doc_id, text, metadata, append=append)
+    chunks = store.store(doc_id, text, metadata, append=append, replaces=replaces or None)
     return {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
 
 

@@ -71,7 +71,7 @@ function result([found, ...others]) {
     h("article", {},
       h("h2", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(noteTitle(found), found.marks)), crumbs(found)),
       h("p", { class: "text", dir: "auto" }, excerpt(found.excerpt)),
-      h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), onPage(found.page), facts(found), also(found.also), newer(found.newer)),
+      h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), onPage(found.page), gone(found.gone), facts(found), also(found.also), newer(found.newer)),
       why(found),
       others.length > 0 && h("details", { class: "others" }, h("summary", {}, others.length < PER_NOTE - 1 ? `${others.length} more in this note` : "More in this note"), h("ul", {}, others.map(otherPassage)))));
 }
@@ -83,6 +83,7 @@ function otherPassage(found) {
     h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), onPage(found.page), newer(found.newer)));
 }
 
+const gone = (isGone) => isGone && h("span", {}, "file is gone");
 const onPage = (page) => page && h("span", {}, `page ${page}`);
 
 const passageAddress = ({ doc_id: doc, start_line: start, end_line: end }) => address({ doc, lines: start ? `${start}-${end}` : "" });
