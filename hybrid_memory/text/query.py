@@ -31,6 +31,7 @@ from .languages import function_words
 from .operators import read
 from .periods import periods
 from .scripts import GRAM_RUN, has_gram_run
+from .unread_times import unread_time
 
 if TYPE_CHECKING:
     from .operators import Operators
@@ -260,15 +261,15 @@ class Query:
 
     @cached_property
     def _without_days(self) -> tuple[list[Term], list[Term]]:
-        """Compounds and words, without the words for days, except the names of months."""
-        replaced = [
-            period
-            for period in self.periods
-            if (period.is_named or period.is_open or period.is_day or period.days <= 7)
-            and not self._folded[period.start : period.end].isdecimal()  # 20260308
-            and not (self.days_are_words and self._is_name(period))
-        ]
-        return _parsed(_without_periods(self._folded, replaced))
+        """Compounds and words, without the words for days, except names such as October."""
+        text = self._folded
+        for period in reversed(self.periods):
+            place = text[period.start : period.end]
+            is_number = place.isdecimal() and not period.is_open  # 20260308
+            if not (is_number or (self.days_are_words and self._is_name(period))):
+                name = text[slice(*period.name)]
+                text = f"{text[: period.start]} {name} {text[period.end :]}"
+        return _parsed(text)
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
@@ -282,7 +283,7 @@ class Query:
         if self.periods and not (has_more or self.days_are_words):
             compounds, words = [], []  # the query has nothing but dates
         for period in self.periods:
-            terms = [Term((token,), prefix=period.is_month) for token in period.tokens()]
+            terms = [Term((token,), prefix=period.is_of_months) for token in period.tokens()]
             if period.is_day and not period.is_named:
                 words += terms
             else:
@@ -346,6 +347,13 @@ class Query:
     def periods(self) -> "list[Period]":
         """The days in the query. "yesterday" is the day before `today`, by default the current day."""
         return periods(self._folded.lower(), self._today or date.today())
+
+    @cached_property
+    def unread_time(self) -> str | None:
+        """What looks like a time in the query and is not read as one, such as "03/04/2026"."""
+        if self.fts_syntax:
+            return None
+        return unread_time(self._folded.lower(), self.periods)
 
     @cached_property
     def words_besides_days(self) -> list[str] | None:
