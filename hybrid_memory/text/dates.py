@@ -32,10 +32,12 @@ def document_date(
 
     'memory/2026-01-05-standup.md' -> '2026-01-05', 'notes/2026/01/x.md' -> '2026-01'
 
-    If the path has several dates, the last one with a day counts, else the last month. If it has
-    none, the first of the metadata `keys` with a date counts, then the titles, then a name such as
-    '5. Januar 2026.md', then a line such as 'Date: 2026-01-05' at the top of the `text`. A day that
-    does not exist, such as 2026-02-30, is not a date, nor is one that can be read in two ways.
+    A day in the first of the metadata `keys` comes first. Then the path counts: if it has several
+    dates, the last one with a day, else the last month; a name may write it as a text does, as in
+    '5. Januar 2026.md', or with other signs between the words. If the path has none, the first of
+    the `keys` with a date counts, then the titles, then a line such as 'Date: 2026-01-05' at the top
+    of the `text`. A day that does not exist, such as 2026-02-30, is not a date, nor is one that can
+    be read in two ways.
     """
     for _, day in _dates(doc_id, metadata, titles, keys, text):
         return day
@@ -64,6 +66,12 @@ def _dates(
     text: str = "",
 ) -> Iterator[tuple[str, str]]:
     """Yield the possible dates of a document, each after its origin, best first."""
+    written = {_plain_key(key): key for key in metadata}
+    for known in keys[:1]:
+        key = written.get(_plain_key(known))
+        day = None if key is None else _of_value(str(metadata[key]))
+        if key is not None and day and len(day) == len("2026-01-05"):
+            yield key, day  # a statement, where the day in a name may be that of an import
     name = doc_id.rpartition("/")[2]
     in_path = [day for match in pattern(IN_PATH).finditer(doc_id) if (day := iso(match))]
     of_path = max(reversed(in_path), key=len, default="")
@@ -71,7 +79,6 @@ def _dates(
         of_path = _in_name(name, of_path) or of_path
     if of_path:
         yield "path", of_path
-    written = {_plain_key(key): key for key in metadata}
     for known in keys:
         key = written.get(_plain_key(known))
         day = None if key is None else _of_value(str(metadata[key]))
@@ -81,7 +88,7 @@ def _dates(
         day = next(iter(_with_year(title)), None)
         if day:
             yield "title", day
-    for day in _with_year(name):
+    for day in _with_year(_as_in_text(name)):
         yield "path", day
     for line in _date_lines(text):
         day = _of_value(line)
@@ -111,14 +118,36 @@ _UNDIVIDED = (
 )
 
 
+# The parts of a day in digits, in a file name
+_PARTS = (
+    r"(?<![0-9])((?:19|20)[0-9]{2})[ _]([01][0-9])[ _]([0-3][0-9])(?![0-9])",
+    r"(?<![0-9])([0-3]?[0-9])[ _]([0-3]?[0-9])[ _]((?:19|20)[0-9]{2})(?![0-9])",
+)
+_DAY_AND_YEAR = r"(?<=[^\W\d_] )([0-3]?[0-9])[-_]((?:19|20)[0-9]{2})(?![0-9-])"  # of may-14-2020
+
+
+def _as_in_text(name: str) -> str:
+    """A file name, folded, with the signs that days have in a text.
+
+    'Talk 19 06 2026.md' -> 'talk 19-06-2026.md', 'visit-of-14-may-2020' -> 'visit of 14 may 2020'
+    """
+    name = folded(name)
+    for parts in _PARTS:
+        name = pattern(parts).sub(r"\1-\2-\3", name)
+    name = pattern(r"[-_](?=[^\W\d_])|(?<=[^\W\d_])[-_]").sub(" ", name)
+    return pattern(_DAY_AND_YEAR).sub(r"\1 \2", name)
+
+
 def _in_name(name: str, month: str) -> str | None:
-    """The day in a file name without separators, or of an ISO week; or with a `month` from the path,
-    that of a name such as 'april-16'.
+    """The day in a file name: without separators, or of an ISO week, or written as in a text; or with a
+    `month` from the path, that of a name such as 'april-16'.
     """
     match = pattern(_UNDIVIDED).search(name)
     if match:
         return _undivided(match)
-    for written in written_days(folded(name).replace("-", " ").replace("_", " ")):
+    for written in written_days(_as_in_text(name)):
+        if len(written.date) == len("2026-01-05"):
+            return written.date
         if month and written.date.startswith(f"-{month[4:]}-"):
             return f"{month}{written.date[len('--04') :]}"
     return None
