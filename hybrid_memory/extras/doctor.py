@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple, TextIO
 
+from ..documents.document import without_mark
 from ..documents.files import BadFileError, time_limit
 from ..documents.formats import format_of
 from ..documents.sources import chunking_of, ingest_command, outlives_files
@@ -365,7 +366,7 @@ def _state(
     """How a file differs from its document, a key of STATES."""
     try:
         status = os.stat(file.path)
-        is_cut_alike = file.chunking == chunking_of(source, look.store.config)
+        is_cut_alike = without_mark(file.chunking) == chunking_of(source, look.store.config)
         if not is_cut_alike or not is_up_to_date(file.path, file.mtime, file.size, status):
             return "changed"
         if document and not holds_what_was_indexed(document, status):

@@ -12,6 +12,7 @@ from glob import escape
 from shlex import quote
 from typing import Any, NamedTuple
 
+from ...documents.document import without_mark
 from ...documents.files import (
     EVICTED,
     EXCLUDED,
@@ -456,7 +457,7 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
             reason += ", with the same size and time"
             again = f"`{ingest_command(source, incremental=False)}`"
         return Verdict("changed", reason, f"{again} reads it again")
-    if document.chunking != chunking_of(source, store.config):
+    if without_mark(document.chunking) != chunking_of(source, store.config):
         return Verdict("settings", CUT_OTHERWISE, f"{again} cuts it again")
     return None
 
