@@ -127,13 +127,25 @@ def chunk_row(doc_id: str, chunk: "Chunk", text: str | None = None) -> dict[str,
     }
 
 
-def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:
+def chunking(
+    chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS, mark: str = ""
+) -> str:
     """All settings that decide how a text is read and chunked, as in `documents.chunking`.
 
-    A document with another value is due again.
+    A document with another value, but for the `mark` of its date, is due again.
     """
     keys = "" if tuple(date_keys) == DATE_KEYS else f":{','.join(date_keys)}"
-    return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
+    return f"{CHUNKER}.{CONTEXT}{mark}:{chunk_size}:{overlap}{keys}"
+
+
+def mark_of(chunking: str) -> str:
+    """The mark of the document's date, as in `dates.Dated`."""
+    return chunking.partition(":")[0].lstrip("0123456789.")
+
+
+def without_mark(chunking: str) -> str:
+    """What `chunking` is without the mark of the date."""
+    return chunking.replace(f"{mark_of(chunking)}:", ":", 1)
 
 
 OTHER_SETTINGS = "cut with other settings"
@@ -142,8 +154,11 @@ OTHER_VERSION = "cut by another version of hybrid-memory"
 
 def why_cut_again(known: str, wanted: str) -> str | None:
     """Why an unchanged document that was cut as `known` is to be cut as `wanted`, both as in
-    `chunking`. None if it may stay: an older version leaves what a newer one has cut.
+    `chunking`, of which the mark of a date does not count. None if it may stay: an older version
+    leaves what a newer one has cut.
     """
+    known = without_mark(known)
+    wanted = without_mark(wanted)
     if known == wanted:
         return None
     version, _, settings = known.partition(":")

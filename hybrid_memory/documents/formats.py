@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from ..registry import FORMATS, MARKDOWN, VAULTS, load
 from ..text.characters import Lines, digest
-from ..text.dates import DATE_KEYS
+from ..text.dates import DATE_KEYS, Dated
 from .files import BadFileError
 
 if TYPE_CHECKING:
@@ -64,10 +64,11 @@ class Reading(Protocol):
     def links(self) -> "DocumentLinks":
         """Titles, links and tags of the text; `links.NO_LINKS` if the format has none."""
 
-    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> "Dated":
         """The document's date, YYYY-MM-DD or YYYY-MM.
 
-        `keys` are the metadata keys that may hold it, best first.
+        `keys` are the metadata keys that may hold it, best first; `order` is that of day and month in
+        the dates of its folder.
         """
 
     def chunks(self, chunk_size: int, overlap: int) -> "Iterable[Chunk]":

@@ -16,7 +16,7 @@ from ..text.characters import (
     text_of_bytes,
     with_plain_newlines,
 )
-from ..text.dates import DATE_KEYS, HEAD, document_date
+from ..text.dates import DATE_KEYS, HEAD, Dated, dated
 from .chunker import Chunk, chunks_of
 from .conversations import conversation, with_roles
 from .files import FileBytes, read
@@ -151,8 +151,8 @@ class MarkdownReading:
     def links(self) -> "DocumentLinks":
         return self._format.links(self._text)
 
-    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        return document_date(doc_id, self.metadata, self.links.titles, keys, self._text.head)
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
+        return dated(doc_id, self.metadata, self.links.titles, keys, self._text.head, order)
 
     def chunks(self, chunk_size: int, overlap: int) -> list[Chunk]:
         return chunks(self._text, chunk_size, overlap, self._format.structure)

@@ -18,6 +18,9 @@ ORDER = (
 )
 OTHER_WORDS = "the same question in other words, in `also`, may find more"
 UNCLEAR = {"some": "no strong match", "faint": "only faint matches, perhaps unrelated"}
+UNREAD_TIME = (
+    "the time {!r} was not understood; write 2026-01-05, in October or last 5 days, or use a filter"
+)
 NOTHING_FOUND = "nothing found; try other words, or fewer"
 EMPTY_QUERY = "the query is empty; `hybrid-memory list` lists the documents"
 
@@ -26,6 +29,8 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
     """Add the warnings about filters to an answer, and set its `hint` and `more`."""
     if plan.has_only_filters:
         answer.warnings.append(ONLY_FILTERS)
+    if plan.query.unread_time:
+        answer.warnings.insert(0, UNREAD_TIME.format(plan.query.unread_time))
     filters = plan.request.filters
     if filters and not answer.results and not answer.nearest_miss:
         problem = unmet(storage, filters)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..documents.document import chunk_row, document_row, why_cut_again
+from ..documents.document import chunk_row, document_row, mark_of, why_cut_again
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import grows
 from ..documents.sources import chunking_of, ingest_command, outlives_files
@@ -28,6 +28,7 @@ from ..storage.rows import StoredDocument
 from ..storage.source import Source
 from ..store import HybridStore
 from ..text.characters import marked_encoding, plural, text_of_bytes
+from ..text.dates import IN_EITHER
 from . import plan
 from .plan import DueRules, Listing, Refusals
 from .reading import Job, Outcome, ReadOptions, Unchanged, read
@@ -208,6 +209,8 @@ class Ingest:
                     source_ingest.finish()
                 self._done += 1
                 self._tell_files(writer)
+            if listing.marked and not listing.files:
+                source_ingest.finish()
         except KeyboardInterrupt:
             writer.flush(listing.source)  # keep what was read so far
             skipped = self.report.skipped_by
@@ -377,6 +380,23 @@ class Due(NamedTuple):
     job: Job | None
 
 
+class FolderOrders:
+    """The order of day and month in the dates of each folder, from documents that show it."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, set[str]] = {}
+
+    def add(self, doc_id: str, mark: str) -> None:
+        """Note the mark of a document, as in `dates.Dated`."""
+        if mark:
+            self._shown.setdefault(doc_id.rpartition("/")[0], set()).add(mark)
+
+    def of(self, doc_id: str) -> str:
+        """The order in the folder of a document; "" if its documents show none, or both."""
+        shown = self._shown.get(doc_id.rpartition("/")[0], set())
+        return next(iter(shown)) if len(shown) == 1 else ""
+
+
 class SourceIngest:
     """Reads and writes the files of one source. Unreadable files are errors in the report."""
 
@@ -402,6 +422,11 @@ class SourceIngest:
             store, source.path, lambda document: writer.add(source, document), report
         )
         self.options = ReadOptions.of(source, store.config)
+        self._orders = FolderOrders()
+        self._in_either: dict[str, tuple[Due, Outcome | None]] = {}
+        for doc_id, file, known in listing.marked:
+            job = Job(doc_id, file.path, file.size, None, embed=False)
+            self._note_mark(Due(doc_id, file, known, job), known.chunking, None)
 
     def decisions(self) -> Iterator[Due | None]:
         """Yield the work for each new or changed file, or None, so that the caller can count them."""
@@ -420,7 +445,8 @@ class SourceIngest:
                 yield Due(doc_id, file, known, job=None)
             else:
                 unchanged_hash = self._unchanged_hash(known)
-                job = Job(doc_id, file.path, file.size, unchanged_hash, embed=known is None)
+                order = self._orders.of(doc_id)
+                job = Job(doc_id, file.path, file.size, unchanged_hash, known is None, order)
                 yield Due(doc_id, file, known, job)
 
     def index(self, due: Due, outcome: Outcome | None) -> None:
@@ -436,6 +462,49 @@ class SourceIngest:
         self._report.errors += outcome.errors
         self._report.warnings += outcome.warnings
         self._refusals.note(due.file, outcome.errors, seconds)
+        if isinstance(outcome.found, Prepared):
+            chunking = outcome.found.row["chunking"]
+        else:
+            chunking = due.known.chunking if due.known and outcome.found else ""
+        if self._note_mark(due, chunking, outcome) and isinstance(outcome.found, Prepared):
+            return  # written at the end, when the order in its folder is known
+        self._write(due, outcome)
+
+    def _note_mark(self, due: Due, chunking: str, outcome: Outcome | None) -> bool:
+        """Note the order of day and month that a document shows. Returns whether its date can be read in
+        either.
+        """
+        mark = mark_of(chunking)
+        if mark.startswith(IN_EITHER):
+            self._in_either[due.doc_id] = due, outcome
+            return True
+        self._orders.add(due.doc_id, mark)
+        return False
+
+    def _settle_dates(self) -> None:
+        """Read the files again whose date was read in another order than their folder has now."""
+        for doc_id, (due, outcome) in self._in_either.items():
+            order = self._orders.of(doc_id)
+            read_before = outcome and outcome.found
+            if isinstance(read_before, Prepared):
+                chunking = read_before.row["chunking"]
+            else:
+                chunking = due.known.chunking if due.known else ""
+            if mark_of(chunking) != f"{IN_EITHER}{order}" and due.job:
+                again = read(
+                    self.options, due.job._replace(known=None, embed=False, order=order), None
+                )
+                self._report.errors += again.errors
+                if outcome:
+                    again = again._replace(
+                        vectors=outcome.vectors, not_embedded=outcome.not_embedded
+                    )
+                self._write(due, again)
+            elif outcome and isinstance(read_before, Prepared):
+                self._write(due, outcome)
+        self._in_either = {}
+
+    def _write(self, due: Due, outcome: Outcome) -> None:
         document = outcome.found
         if isinstance(document, Prepared) and due.known:
             content_hash, cut = document.row["content_hash"], document.row["chunking"]
@@ -453,11 +522,12 @@ class SourceIngest:
         for reason, count in self._cut_again.items():
             were = plural(count, "unchanged file was", "unchanged files were")
             self._report.notes.append(f"{were} read again: {reason}")
+        self._settle_dates()
         self._recut.flush()
         self._writer.flush(self._source)
 
     def _count_cut_again(self, known: StoredDocument) -> None:
-        reason = why_cut_again(known.chunking, self.options.chunking)
+        reason = why_cut_again(known.chunking, self.options.chunking())
         if reason:
             self._cut_again[reason] += 1
 
@@ -514,7 +584,7 @@ class SourceIngest:
     def _resumed(self, due: Due, reading: "GrowingReading") -> int:
         """Let the reading leave out what is stored. Returns the index of the first chunk to read."""
         known = due.known
-        if not (known and self._rules.incremental and known.chunking == self.options.chunking):
+        if not (known and self._rules.incremental and known.chunking == self.options.chunking()):
             return 0
         document = self._storage.documents.growing(due.doc_id, self._source.collection)
         place = document.resumption()
@@ -539,14 +609,14 @@ class SourceIngest:
                 self._report.warning(file.path, *warning)
             if self._is_unchanged(due, reading):
                 return None
-        recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
+        recut = known and plan.is_recut(known, reading.digest, self.options.chunking())
         if recut and not self._recut.embed_growing(document):
             return None
         if recut and known and not reading.has_more:
             self._count_cut_again(known)
-        date = reading.date(doc_id, self.options.date_keys)
+        date = reading.date(doc_id, self.options.date_keys).day
         file_document = self.options.document(doc_id, file.path, reading)
-        row = document_row(file_document, date, self.options.chunking, count)
+        row = document_row(file_document, date, self.options.chunking(), count)
         is_written = self._writer.write_growth(self._source, document, row, reading)
         return count if is_written else None
 

@@ -15,7 +15,7 @@ from itertools import islice
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..documents.document import why_cut_again
+from ..documents.document import mark_of, why_cut_again, without_mark
 from ..documents.files import FoundFile, Walk, Wanted
 from ..documents.formats import format_of, vault_format
 from ..documents.sources import default_collection, outlives_files, walk_of
@@ -185,6 +185,8 @@ class Listing(NamedTuple):
     missing: list[StoredDocument]  # the documents without a found file
     of_deeper: int = 0  # the number of files that belong to a deeper source
     confirmed: bool = False  # the user has ingested this folder again
+    # Unchanged files whose dates show the order of day and month, or can be read in either way
+    marked: Sequence[tuple[str, FoundFile, StoredDocument]] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -364,6 +366,7 @@ def list_files(
         found = dict.fromkeys(documents.ids_in(str(source.collection)), False)
     files: list[FoundFile] = []
     known: dict[str, StoredDocument] = {}
+    marked: list[tuple[str, FoundFile, StoredDocument]] = []
     unchanged = of_deeper = 0
     while some := list(islice(rest, BATCH)):
         own = [file for file in some if owners is None or owners.owns(source, file.path)]
@@ -375,6 +378,8 @@ def list_files(
             document = stored.get(doc_id)
             if document and document.path == file.path and rules.is_unchanged(file, document):
                 unchanged += 1
+                if mark_of(document.chunking):
+                    marked.append((doc_id, file, document))
                 continue
             files.append(file)
             if document:
@@ -388,7 +393,7 @@ def list_files(
         ).values()
         if owners is None or not owners.is_of_other(source, document)
     ]
-    return Listing(source, walk, files, known, unchanged, found, missing, of_deeper)
+    return Listing(source, walk, files, known, unchanged, found, missing, of_deeper, marked=marked)
 
 
 def count_left_out(listings: Collection[Listing]) -> Counter[str]:
@@ -406,7 +411,8 @@ def count_left_out(listings: Collection[Listing]) -> Counter[str]:
 
 def is_recut(known: StoredDocument, content_hash: bytes, chunking: str) -> bool:
     """Whether a document that was read again has the indexed text, chunked differently."""
-    return known.content_hash == content_hash and known.chunking != chunking
+    is_cut_alike = without_mark(known.chunking) == without_mark(chunking)
+    return known.content_hash == content_hash and not is_cut_alike
 
 
 def is_due(

@@ -49,10 +49,9 @@ class ReadOptions(NamedTuple):
             date_keys=settings["date_keys"],
         )
 
-    @property
-    def chunking(self) -> str:
+    def chunking(self, mark: str = "") -> str:
         """As in `documents.chunking`."""
-        return chunking(*self.sizes, self.date_keys)
+        return chunking(*self.sizes, self.date_keys, mark)
 
     def open(self, path: str) -> Reading:
         """Begin to read a file. Raises BadFileError and OSError."""
@@ -63,17 +62,17 @@ class ReadOptions(NamedTuple):
         of_file = path, reading.mtime, reading.size, reading.digest
         return Document(doc_id, "", reading.metadata, *of_file, self.collection, reading.extract)
 
-    def prepared(self, doc_id: str, path: str, reading: Reading) -> Prepared:
-        """The document of a file that fits into memory, chunked."""
+    def prepared(self, doc_id: str, path: str, reading: Reading, order: str = "") -> Prepared:
+        """The document of a file that fits into memory, chunked. `order` is that of day and month."""
         chunks = list(reading.chunks(*self.sizes))  # before date and digest, which may need it
         document = self.document(doc_id, path, reading)
-        date = reading.date(doc_id, self.date_keys)
-        return assemble(document, chunks, date, self.chunking, reading.links)
+        day, mark = reading.date(doc_id, self.date_keys, order)
+        return assemble(document, chunks, day, self.chunking(mark), reading.links)
 
 
 class Job(NamedTuple):
     """A file to read, with its listed size in bytes. If its content has the hash `known`, it is not
-    chunked.
+    chunked. `order` is that of day and month in the dates of its folder, or "".
     """
 
     doc_id: str
@@ -81,6 +80,7 @@ class Job(NamedTuple):
     size: int
     known: bytes | None
     embed: bool
+    order: str = ""
 
 
 class Outcome(NamedTuple):
@@ -105,7 +105,7 @@ def read(options: ReadOptions, job: Job, embedder: "Embedder | None") -> Outcome
         if job.known is not None and job.known == reading.digest:
             found = Unchanged(job.doc_id, reading.mtime, reading.size)
         else:
-            found = options.prepared(job.doc_id, job.path, reading)
+            found = options.prepared(job.doc_id, job.path, reading, job.order)
             for warning in reading.warnings:
                 report.warning(job.path, *warning)
             if embedder and job.embed:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..config import DEFAULTS
 from .characters import pattern
 from .languages import alternatives, folded, numbered, phrases
 from .periods import mentions
-from .written_days import written_days
+from .written_days import DAY_FIRST, MONTH_FIRST, shown_order, written_days
 
 # Year, month and perhaps the day. Whether the day exists is checked afterwards. Compiled only when
 # needed.
@@ -27,19 +27,51 @@ def document_date(
     titles: Sequence[str] = (),
     keys: Sequence[str] = DATE_KEYS,
     text: str = "",
+    order: str = "",
 ) -> str | None:
     """The document's date in ISO 8601: a day, or only a month or a year.
 
     'memory/2026-01-05-standup.md' -> '2026-01-05', 'notes/2026/01/x.md' -> '2026-01'
 
-    If the path has several dates, the last one with a day counts, else the last month. If it has
-    none, the first of the metadata `keys` with a date counts, then the titles, then a name such as
-    '5. Januar 2026.md', then a line such as 'Date: 2026-01-05' at the top of the `text`. A day that
-    does not exist, such as 2026-02-30, is not a date, nor is one that can be read in two ways.
+    A day in the first of the metadata `keys` comes first. Then the path counts: if it has several
+    dates, the last one with a day, else the last month; a name may write it as a text does, as in
+    '5. Januar 2026.md', or with other signs between the words. If the path has none, the first of
+    the `keys` with a date counts, then the titles, then a line such as 'Date: 2026-01-05' at the top
+    of the `text`. A day that does not exist, such as 2026-02-30, is not a date, nor is one that can
+    be read in two ways, unless the `order` of day and month is given.
     """
-    for _, day in _dates(doc_id, metadata, titles, keys, text):
+    for _, day in _dates(doc_id, metadata, titles, keys, text, order):
         return day
     return None
+
+
+class Dated(NamedTuple):
+    """The date of a document, and its mark: DAY_FIRST or MONTH_FIRST if it shows this order of day and
+    month, IN_EITHER and the order by which it was read if it has only a date such as 03/04/2026, else "".
+    """
+
+    day: str | None
+    mark: str = ""
+
+
+IN_EITHER = "e"
+
+
+def dated(
+    doc_id: str,
+    metadata: Mapping[str, Any],
+    titles: Sequence[str],
+    keys: Sequence[str],
+    text: str,
+    order: str,
+) -> Dated:
+    """The date of a document, in a folder where dates have this `order`, or "" if none is known."""
+    known = set(map(_plain_key, keys))
+    values = [str(value) for key, value in metadata.items() if _plain_key(key) in known]
+    name = _as_in_text(doc_id.rpartition("/")[2])
+    shown = shown_order("\n".join([name, *values, *titles, *_date_lines(text)]))
+    mark = "" if shown is None else shown or f"{IN_EITHER}{order}"
+    return Dated(document_date(doc_id, metadata, titles, keys, text, shown or order), mark)
 
 
 def origin_of_date(
@@ -50,9 +82,10 @@ def origin_of_date(
     keys: Sequence[str] = DATE_KEYS,
 ) -> str:
     """The origin of a document's date: "path", a key of its metadata, "title", else "text"."""
-    for origin, candidate in _dates(doc_id, metadata, titles, keys):
-        if candidate == day:
-            return origin
+    for order in ("", DAY_FIRST, MONTH_FIRST):
+        for origin, candidate in _dates(doc_id, metadata, titles, keys, order=order):
+            if candidate == day:
+                return origin
     return "text"
 
 
@@ -62,29 +95,35 @@ def _dates(
     titles: Sequence[str],
     keys: Sequence[str],
     text: str = "",
+    order: str = "",
 ) -> Iterator[tuple[str, str]]:
     """Yield the possible dates of a document, each after its origin, best first."""
+    written = {_plain_key(key): key for key in metadata}
+    for known in keys[:1]:
+        key = written.get(_plain_key(known))
+        day = None if key is None else _of_value(str(metadata[key]), order)
+        if key is not None and day and len(day) == len("2026-01-05"):
+            yield key, day  # a statement, where the day in a name may be that of an import
     name = doc_id.rpartition("/")[2]
     in_path = [day for match in pattern(IN_PATH).finditer(doc_id) if (day := iso(match))]
     of_path = max(reversed(in_path), key=len, default="")
     if len(of_path) < len("2026-01-05"):
-        of_path = _in_name(name, of_path) or of_path
+        of_path = _in_name(name, of_path, order) or of_path
     if of_path:
         yield "path", of_path
-    written = {_plain_key(key): key for key in metadata}
     for known in keys:
         key = written.get(_plain_key(known))
-        day = None if key is None else _of_value(str(metadata[key]))
+        day = None if key is None else _of_value(str(metadata[key]), order)
         if key is not None and day:
             yield key, day
     for title in titles:
-        day = next(iter(_with_year(title)), None)
+        day = next(iter(_with_year(title, order)), None)
         if day:
             yield "title", day
-    for day in _with_year(name):
+    for day in _with_year(_as_in_text(name), order):
         yield "path", day
     for line in _date_lines(text):
-        day = _of_value(line)
+        day = _of_value(line, order)
         if day:
             yield "text", day
 
@@ -94,10 +133,10 @@ def _plain_key(key: str) -> str:
     return re.sub("[-_ ]+", "_", key.strip().lower())
 
 
-def _with_year(text: str) -> Iterator[str]:
+def _with_year(text: str, order: str) -> Iterator[str]:
     """The days and months in a text that have a year."""
     if re.search("[0-9]{2}", text):
-        for written in written_days(folded(text)):
+        for written in written_days(folded(text), order):
             if not written.date.startswith("--"):
                 yield written.date
 
@@ -111,14 +150,36 @@ _UNDIVIDED = (
 )
 
 
-def _in_name(name: str, month: str) -> str | None:
-    """The day in a file name without separators, or of an ISO week; or with a `month` from the path,
-    that of a name such as 'april-16'.
+# The parts of a day in digits, in a file name
+_PARTS = (
+    r"(?<![0-9])((?:19|20)[0-9]{2})[ _]([01][0-9])[ _]([0-3][0-9])(?![0-9])",
+    r"(?<![0-9])([0-3]?[0-9])[ _]([0-3]?[0-9])[ _]((?:19|20)[0-9]{2})(?![0-9])",
+)
+_DAY_AND_YEAR = r"(?<=[^\W\d_] )([0-3]?[0-9])[-_]((?:19|20)[0-9]{2})(?![0-9-])"  # of may-14-2020
+
+
+def _as_in_text(name: str) -> str:
+    """A file name, folded, with the signs that days have in a text.
+
+    'Talk 19 06 2026.md' -> 'talk 19-06-2026.md', 'visit-of-14-may-2020' -> 'visit of 14 may 2020'
+    """
+    name = folded(name)
+    for parts in _PARTS:
+        name = pattern(parts).sub(r"\1-\2-\3", name)
+    name = pattern(r"[-_](?=[^\W\d_])|(?<=[^\W\d_])[-_]").sub(" ", name)
+    return pattern(_DAY_AND_YEAR).sub(r"\1 \2", name)
+
+
+def _in_name(name: str, month: str, order: str) -> str | None:
+    """The day in a file name: without separators, or of an ISO week, or written as in a text; or with a
+    `month` from the path, that of a name such as 'april-16'.
     """
     match = pattern(_UNDIVIDED).search(name)
     if match:
         return _undivided(match)
-    for written in written_days(folded(name).replace("-", " ").replace("_", " ")):
+    for written in written_days(_as_in_text(name), order):
+        if len(written.date) == len("2026-01-05"):
+            return written.date
         if month and written.date.startswith(f"-{month[4:]}-"):
             return f"{month}{written.date[len('--04') :]}"
     return None
@@ -136,7 +197,7 @@ def _undivided(match: re.Match[str]) -> str | None:
 EPOCH = {10: 1, 13: 1000}  # digits of a time since 1970 -> its units in a second
 
 
-def _of_value(value: str) -> str | None:
+def _of_value(value: str, order: str) -> str | None:
     """The date that a value of metadata begins with; a weekday may stand before it.
 
     '2026/3/14 10:00', '20260314', 'Sat, 14 Mar 2026', '1773482400', '[[2026-03-14]]' ->
@@ -152,7 +213,7 @@ def _of_value(value: str) -> str | None:
     if match:
         return _undivided(match)
     text = folded(value)
-    for written in written_days(text)[:1]:
+    for written in written_days(text, order)[:1]:
         is_first = _is_weekday(text[: written.start])
         return written.date if is_first and not written.date.startswith("--") else None
     return None

@@ -11,6 +11,15 @@ Another language is another entry, and any key may be missing:
 - `date_signs`: the signs behind the numbers of year, month and day.
 - `date_labels`: what stands before the date of a document, as in "Date: 2026-03-08".
 - `relative`: unit -> units back -> phrases such as "last week". `ago`: templates of an age.
+- `few`: number -> phrases for an inexact one. `span`: templates of a time that ends today, as in "last 5
+  days"; `lately`: phrases for the last weeks.
+- `seasons`: first and last day -> names of a part of the year: a season, a quarter, a holiday.
+  `in_season`: templates of such a name, or that of a month, without a year: the latest one ("on"), this
+  year's ("this"), the latest that is over ("last"), one ahead ("next"), or a third of it ("early",
+  "middle", "late"). `week_number`: templates of the number of a week.
+- `no_times`: phrases that contain such words and name no time. `only_within`: phrases of `relative` that
+  are words of another language too; they count in texts that seem to be in this one.
+- `order`: words that tell which day, week, month or year is meant.
 - `weekday`: templates of a weekday that is past ("last"), ahead ("next") or neither ("on").
 - `since`, `after`, `until`, `before`, `between`, `and`: the words before a day, and between two.
 - `beside`: days from a day -> phrases before it, such as "the week before".
@@ -21,8 +30,8 @@ Another language is another entry, and any key may be missing:
 - `speakers`: the labels of "user" and "assistant" in conversations.
 - `has_spaces`: whether there are spaces between words; true if it is missing.
 
-A phrase that often means something else is left out, such as the French "hier" (German "here") and
-the German and Spanish words for tomorrow, which also mean "morning".
+A phrase that often means something else is left out, such as the German and Spanish words for
+tomorrow, which also mean "morning".
 """
 
 import json
@@ -110,6 +119,14 @@ def function_words() -> dict[str, frozenset[str]]:
     """The words that occur in every text of a language, such as articles and pronouns, by its code."""
     lists = by_language("function_words").items()
     return {code: frozenset(" ".join(lines).split()) for code, lines in lists}
+
+
+def is_in(code: str, text: str) -> bool:
+    """Whether a folded text has more function words of this language than of any other."""
+    written = set(re.findall(r"[^\W\d_]+", text))
+    counts = {other: len(written & own) for other, own in function_words().items()}
+    own = counts.pop(code, 0)
+    return own > max(counts.values(), default=0)
 
 
 def alternatives(choices: Iterable[str]) -> str:

@@ -13,7 +13,17 @@ from functools import cache
 from typing import NamedTuple
 
 from .characters import pattern
-from .languages import alternatives, by_language, folded, has_spaces, numbered, phrases
+from .languages import (
+    alternatives,
+    by_language,
+    folded,
+    has_spaces,
+    is_in,
+    numbered,
+    phrases,
+    words,
+)
+from .seasons import seasons
 from .written_days import DIGITS, WrittenDay, ordinal, token, written_days
 
 MOST = 3  # periods that count in a query
@@ -21,8 +31,11 @@ EARLIEST = "0001-01-01"
 _OPENING = str.maketrans(dict.fromkeys("([{<>*'\"", " "))  # signs before the name of a month
 OPENERS = ("before", "until", "after", "since")  # kinds of phrases before a day
 DAY, WEEK, MONTH, YEAR = "day", "week", "month", "year"
+WEEKEND, QUARTER = "weekend", "quarter"
+LATELY = 30  # days
 _YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
 _AGE = "([0-9]{1,5})([dwmy])"
+_LONGEST_IN_MONTHS = 100  # days of a period whose tokens are those of its months
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
 
 
@@ -30,7 +43,8 @@ class Period(NamedTuple):
     """A span of days from `first` to `last`, ISO 8601, written at [start:end] of the query.
 
     `is_named`: by words such as "today". `is_open`: widened by words such as "since". `is_yearly`:
-    without a year. `is_vague`: a number of months or years ago.
+    without a year. `is_vague`: a number of months or years ago, or "lately". `name`: the place of a name
+    that texts may write too, such as "October" or "week 45", and that stays a word of the query.
     """
 
     first: str
@@ -41,6 +55,7 @@ class Period(NamedTuple):
     is_open: bool = False
     is_yearly: bool = False
     is_vague: bool = False
+    name: tuple[int, int] = (0, 0)
 
     def meets(self, other: "Period") -> bool:
         """Whether the two periods have a day in common, in any year if this one has no year."""
@@ -64,9 +79,9 @@ class Period(NamedTuple):
         return self.first == self.last and not self.is_open
 
     @property
-    def is_month(self) -> bool:
-        """Whether its token is that of a month, which begins those of the month's days."""
-        return 7 < self.days <= 31 and not self.is_open
+    def is_of_months(self) -> bool:
+        """Whether its tokens are those of months, which begin those of the months' days."""
+        return 7 < self.days <= _LONGEST_IN_MONTHS and not self.is_open
 
     def tokens(self) -> list[str]:
         """The tokens of its year, its month or each of its days in the keyword index, in texts and
@@ -74,10 +89,12 @@ class Period(NamedTuple):
         """
         if self.is_open and self.days > 7:
             return []  # too many
-        if self.days > 31:
+        if self.days > _LONGEST_IN_MONTHS:
             return [self.first[:4]]
         if self.days > 7:
-            return [token(self.first[:7])]
+            begin, end = (12 * int(day[:4]) + int(day[5:7]) - 1 for day in (self.first, self.last))
+            months = range(begin, end + 1)
+            return [token(f"{month // 12:04}-{month % 12 + 1:02}") for month in months]
         if self.is_yearly:
             return [token(f"-{self.first[4:]}")]
         first = date.fromisoformat(self.first)
@@ -153,9 +170,11 @@ def _day(text: str, today: date, *, is_first: bool) -> str:
 def _days_in(text: str, today: date, *, is_plan: bool) -> list[Period]:
     """The periods in a text, in order, without overlap. In a plan they may lie ahead."""
     text = text.replace("\n", " ")  # a phrase may go on in the next line
-    candidates = [
+    # A passage that says "lately" or "in summer" is about no day in particular
+    candidates = [] if is_plan else [*_no_times(text), *_spans(text, today), *_seasons(text, today)]
+    candidates += [
         *_calendar_dates(text, today, is_plan=is_plan),
-        *_relative_dates(text, today),
+        *_relative_dates(text, today, is_plan=is_plan),
         *_dates_ago(text, today),
         *_weekdays(text, today, is_plan=is_plan),
     ]
@@ -167,7 +186,14 @@ def _days_in(text: str, today: date, *, is_plan: bool) -> list[Period]:
         if chosen and _names_the_same(text, chosen[-1], period):
             chosen.pop()
         chosen.append(period)
-    return chosen
+    return [period for period in chosen if period.first]
+
+
+def _no_times(text: str) -> Iterator[Period]:
+    """Yield phrases such as "in spring boot", whose words name no time, as periods without days."""
+    for phrase in phrases("no_times"):
+        for start, end in occurrences(phrase, text):
+            yield Period("", "", start, end)
 
 
 def _names_the_same(text: str, first: Period, second: Period) -> bool:
@@ -218,7 +244,8 @@ def _opened(period: Period, meaning: str | int, start: int, today: date) -> Peri
     if isinstance(meaning, int):
         edge = period.first if meaning < 0 else period.last
         first, last = sorted((_shifted(edge, meaning), _shifted(edge, 1 if meaning > 0 else -1)))
-        return period._replace(first=first, last=last, start=start, is_yearly=False)
+        period = period._replace(start=start, is_yearly=False, name=(0, 0))
+        return period._replace(first=first, last=last)
     first, last = period.first, period.last
     if meaning == "after":
         first = _shifted(last, 1)
@@ -228,7 +255,7 @@ def _opened(period: Period, meaning: str | int, start: int, today: date) -> Peri
         last = max(today.isoformat(), first, last)
     else:
         first = EARLIEST
-    return period._replace(first=first, last=last, is_open=True, is_yearly=False)
+    return period._replace(first=first, last=last, is_open=True, is_yearly=False, name=(0, 0))
 
 
 def _shifted(day: str, days: int) -> str:
@@ -279,6 +306,7 @@ def _with_range(
         last=max(last, period.last) if _exists(last) else period.last,
         start=before.start() if before else period.start,
         end=after.end() if after else period.end,
+        is_yearly=period.is_yearly and not (before or after),
     )
 
 
@@ -298,7 +326,8 @@ def _written(written: WrittenDay, today: date, *, is_plan: bool) -> Period | Non
     if not day.startswith("--"):
         first = date.fromisoformat(f"{day}-01"[:10])
         last = first if len(day) == len("2026-03-08") else _end_of_month(first)
-        return Period(first.isoformat(), last.isoformat(), start, end)
+        name = (start, end) if first != last else (0, 0)
+        return Period(first.isoformat(), last.isoformat(), start, end, name=name)
     years = range(today.year - 7, today.year + 2)  # not each has a 29 February
     existing = [f"{year:04}{day[1:]}" for year in years if _exists(f"{year:04}{day[1:]}")]
     if is_plan:
@@ -322,12 +351,10 @@ def occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[t
 
 
 @cache
-def _relative_phrases() -> list[tuple[str, str, int, bool]]:
-    """Phrases such as "last week", each with its unit, the units back, and whether its language has
-    spaces between words.
-    """
+def _relative_phrases() -> list[tuple[str, str, str, int]]:
+    """Phrases such as "last week", each after its language, and with its unit and the units back."""
     return [
-        (phrase, unit, int(back), has_spaces(code))
+        (code, phrase, unit, int(back))
         for code, by_unit in by_language("relative").items()
         for unit, by_distance in by_unit.items()
         for back, written in by_distance.items()
@@ -335,21 +362,33 @@ def _relative_phrases() -> list[tuple[str, str, int, bool]]:
     ]
 
 
-def _relative_dates(text: str, today: date) -> Iterator[Period]:
-    written = [row for row in _relative_phrases() if row[0] in text]
-    for phrase, unit, back, is_spaced in written:
-        for start, end in occurrences(phrase, text, is_spaced=is_spaced):
+def _relative_dates(text: str, today: date, *, is_plan: bool) -> Iterator[Period]:
+    for code, phrase, unit, back in _relative_phrases():
+        if phrase not in text or (phrase in phrases("only_within") and not is_in(code, text)):
+            continue
+        if is_plan and unit == WEEKEND and back <= 0:
+            continue  # it may lie ahead or behind
+        for start, end in occurrences(phrase, text, is_spaced=has_spaces(code)):
             yield from _units_back(unit, back, today, start, end, is_named=True)
 
 
 @cache
-def _ages() -> list[tuple[str, str, list[str]]]:
+def _ages(kind: str) -> list[tuple[str, str, list[str]]]:
     """Templates such as "{number} {unit} ago", each with its language and the texts in it."""
     return [
         (code, template, template.replace("{unit}", "{number}").split("{number}"))
-        for code, templates in by_language("ago").items()
+        for code, templates in by_language(kind).items()
         for template in templates
     ]
+
+
+@cache
+def _numbers(code: str) -> dict[str, int]:
+    """The words of a language for numbers, also for vague ones such as "a few"."""
+    numbers = enumerate(by_language("numbers")[code], 1)
+    exact = {word: number for number, forms in numbers for word in forms.split()}
+    few = by_language("few").get(code, {}).items()
+    return exact | {phrase: int(number) for number, written in few for phrase in written}
 
 
 @cache
@@ -361,23 +400,57 @@ def _units(code: str) -> dict[str, str]:
 
 @cache
 def _age_pattern(code: str, template: str) -> str:
-    number = alternatives(" ".join(by_language("numbers")[code]).split())
+    number = alternatives(_numbers(code))
     written = re.escape(template)
     written = written.replace(r"\{number\}", rf"(?P<number>[0-9]{{1,3}}|{number})")
     written = written.replace(r"\{unit\}", f"(?P<unit>{alternatives(_units(code))})")
     return rf"(?<!\w){written}(?!\w)" if has_spaces(code) else written
 
 
-def _dates_ago(text: str, today: date) -> Iterator[Period]:
-    """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
-    for code, template, parts in _ages():
+def _counted(kind: str, text: str) -> Iterator[tuple[int, str, int, int]]:
+    """Yield the number, the unit, the start and the end of each phrase of this kind, such as "three
+    weeks ago".
+    """
+    for code, template, parts in _ages(kind):
         if not all(part in text for part in parts):
             continue  # compiling the pattern takes longer than a keyword search
         for match in pattern(_age_pattern(code, template)).finditer(text):
-            unit = _units(code)[match["unit"]]
-            back = numbered("numbers").get(match["number"]) or int(match["number"])
-            is_vague = unit in (MONTH, YEAR)
-            yield from _units_back(unit, back, today, *match.span(), is_vague=is_vague)
+            written = match["number"] if "{number}" in template else "1"
+            number = _numbers(code).get(written) or int(written)
+            yield number, _units(code)[match["unit"]], *match.span()
+
+
+def _dates_ago(text: str, today: date) -> Iterator[Period]:
+    """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
+    for back, unit, start, end in _counted("ago", text):
+        is_vague = unit in (MONTH, YEAR)
+        yield from _units_back(unit, back, today, start, end, is_vague=is_vague)
+
+
+def _spans(text: str, today: date) -> Iterator[Period]:
+    """Yield the periods that end today: "the last 5 days", "lately"."""
+    for number, unit, start, end in _counted("span", text):
+        days = min(round(number * _DAYS[unit[0]]), today.toordinal() - 1)
+        first = (today - timedelta(days)).isoformat()
+        yield Period(first, today.isoformat(), start, end, is_named=True)
+    first = _shifted(today.isoformat(), -LATELY)
+    for phrase in phrases("lately"):
+        for start, end in occurrences(phrase, text):
+            behind = pattern(r"\s+(\w+)").match(text, end)
+            if not behind or behind[1] in words("function_words"):  # not "recently used files"
+                yield Period(first, today.isoformat(), start, end, is_named=True, is_vague=True)
+
+
+def _seasons(text: str, today: date) -> Iterator[Period]:
+    """Yield the periods of "in October", "last summer", "Q3 2025", "week 45" and, after a word such as
+    "before", 2024.
+    """
+    for first, last, start, end, name in seasons(text, today, _is_opened):
+        yield Period(first.isoformat(), last.isoformat(), start, end, name=name)
+
+
+def _is_opened(text: str) -> bool:
+    return _phrase_before(text, _openers()) != ""
 
 
 @cache
@@ -441,9 +514,16 @@ def _days(unit: str, back: int, today: date) -> tuple[date, date]:
         return monday, monday + timedelta(6)
     if unit == YEAR:
         return date(today.year - back, 1, 1), date(today.year - back, 12, 31)
-    months = 12 * today.year + today.month - 1 - back
+    if unit == WEEKEND:
+        # "this" one has begun; "last" is the one before this week
+        begun = today - timedelta((today.weekday() - 5) % 7)
+        in_week = today + timedelta(5 - today.weekday())
+        saturday = begun if back == 0 else in_week - timedelta(7 * back)
+        return saturday, saturday + timedelta(1)
+    length = 3 if unit == QUARTER else 1
+    months = 12 * today.year + length * ((today.month - 1) // length - back)
     first = date(months // 12, months % 12 + 1, 1)
-    return first, _end_of_month(first)
+    return first, _end_of_month(first + timedelta(31 * (length - 1)))
 
 
 def _end_of_month(first: date) -> date:

@@ -32,6 +32,7 @@ from .operators import read
 from .order import order_in
 from .periods import periods
 from .scripts import GRAM_RUN, has_gram_run
+from .unread_times import unread_time
 
 if TYPE_CHECKING:
     from .operators import Operators
@@ -263,17 +264,20 @@ class Query:
 
     @cached_property
     def _without_days(self) -> tuple[list[Term], list[Term]]:
-        """Compounds and words, without words of order and the words for days, except the names of
-        months.
+        """Compounds and words, without words of order and the words for days, except names such as
+        October.
         """
-        replaced = [
-            period
-            for period in self.periods
-            if (period.is_named or period.is_open or period.is_day or period.days <= 7)
-            and not self._folded[period.start : period.end].isdecimal()  # 20260308
-            and not (self.days_are_words and self._is_name(period))
-        ]
-        return _parsed(self._without([*replaced, *self._words_of_order]))
+        text = self._folded
+        parts = [(span.start, span.end, "") for span in self._words_of_order]
+        for period in self.periods:
+            is_number = (
+                text[period.start : period.end].isdecimal() and not period.is_open
+            )  # 20260308
+            if not (is_number or (self.days_are_words and self._is_name(period))):
+                parts.append((period.start, period.end, text[slice(*period.name)]))
+        for start, end, name in sorted(parts, reverse=True):
+            text = f"{text[:start]} {name} {text[end:]}"
+        return _parsed(text)
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
@@ -287,7 +291,7 @@ class Query:
         if self.periods and not (has_more or self.days_are_words):
             compounds, words = [], []  # the query has nothing but dates
         for period in self.periods:
-            terms = [Term((token,), prefix=period.is_month) for token in period.tokens()]
+            terms = [Term((token,), prefix=period.is_of_months) for token in period.tokens()]
             if period.is_day and not period.is_named:
                 words += terms
             else:
@@ -377,6 +381,13 @@ class Query:
         for span in sorted(spans, key=lambda span: span.start, reverse=True):
             folded = f"{folded[: span.start]} {folded[span.end :]}"
         return folded
+
+    @cached_property
+    def unread_time(self) -> str | None:
+        """What looks like a time in the query and is not read as one, such as "03/04/2026"."""
+        if self.fts_syntax:
+            return None
+        return unread_time(self._folded.lower(), self.periods)
 
     @cached_property
     def words_besides_days(self) -> list[str] | None:

@@ -30,6 +30,7 @@ _NUMERIC = (
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
+DAY_FIRST, MONTH_FIRST = "d", "m"  # orders of the numbers in 03/04/2026
 LEAP_YEAR = 2000  # of a day without a year, which may be 29 February
 _LONGEST_NAME = 24  # characters of the name of a month with what joins it to a number
 _SEPARATOR = "\uf82d"  # what replaces - in the identifiers of the keyword index
@@ -109,14 +110,17 @@ def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> 
     )
 
 
-def written_days(text: str) -> list[WrittenDay]:
-    """The days and months in a text that is folded and in lower case, in order, without overlap."""
+def written_days(text: str, order: str = "") -> list[WrittenDay]:
+    """The days and months in a text that is folded and in lower case, in order, without overlap.
+
+    With the `order` DAY_FIRST or MONTH_FIRST, 03/04/2026 is a day too.
+    """
     found: list[WrittenDay] = []
     end = 0
     for digits in DIGITS.finditer(text):
         if digits.start() < end:
             continue
-        written = _in_digits(text, digits) or _day_first(text, digits)
+        written = _in_digits(text, digits, order) or _day_first(text, digits)
         written = written or _month_first(text, digits, end)
         if written:
             end = written.end
@@ -125,7 +129,7 @@ def written_days(text: str) -> list[WrittenDay]:
     return found
 
 
-def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
+def _in_digits(text: str, digits: re.Match[str], order: str) -> WrittenDay | None:
     signs = ("-", "_", ".", "/", *_signs()[0])
     if not text.startswith(signs, digits.end()) and len(digits[0]) != len("20260308"):
         return None
@@ -134,7 +138,7 @@ def _in_digits(text: str, digits: re.Match[str]) -> WrittenDay | None:
         day = _date(*iso.groups())
         return WrittenDay(*iso.span(), day) if day else None
     match = pattern(_patterns()["numeric"]).match(text, digits.start())
-    day = _numeric(match) if match else None
+    day = _numeric(match, order) if match else None
     return WrittenDay(*match.span(), day) if match and day else None
 
 
@@ -169,15 +173,18 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     return WrittenDay(name.start(), end, day, is_named=True) if day else None
 
 
-def _numeric(match: re.Match[str]) -> str | None:
-    """The date of a match of the numeric pattern; None if there is no such day, or two."""
+def _numeric(match: re.Match[str], order: str) -> str | None:
+    """The date of a match of the numeric pattern; None if there is no such day, or two without an
+    `order`.
+    """
     groups = {name: value for name, value in match.groupdict().items() if value}
     year = groups.get("y") or groups.get("y5") or f"20{groups.get('y6')}"
     month, day = (next((groups[name] for name in groups if name[0] == part), None) for part in "md")
     if month and day and "y5" in groups and groups["s5"] != "." and int(month) != int(day):
-        if int(month) > 12 >= int(day):
+        is_either = int(month) <= 12 and int(day) <= 12
+        if int(month) > 12 >= int(day) or (is_either and order == MONTH_FIRST):
             month, day = day, month
-        elif int(day) <= 12:
+        elif is_either and not order:
             return None
     return _date(year, month or "0", day)
 
@@ -190,6 +197,25 @@ def _date(year: str | None, month: str, day: str | None) -> str | None:
     except ValueError:
         return None
     return f"{year or '-'}{found[4:] if day else found[4:7]}"
+
+
+def shown_order(text: str) -> str | None:
+    """The order of day and month that the dates of a text show: one such as 27/03/2019, or "" if they
+    can be read in either way; None without such dates.
+    """
+    shown = None
+    for match in pattern(_DAY_MONTH_YEAR).finditer(text):
+        first, second = int(match[1]), int(match[3])
+        if first > 12 >= second:
+            return DAY_FIRST
+        if second > 12 >= first:
+            return MONTH_FIRST
+        if first != second and match[2] != ".":
+            shown = ""
+    return shown
+
+
+_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{_YEAR}(?![0-9])"
 
 
 def token(day: str) -> str:

@@ -185,6 +185,13 @@ def test_a_day_that_nothing_is_of_is_named(store: HybridStore) -> None:
         assert store.answer(question, Request(mode="keyword")).warnings == []
 
 
+@pytest.mark.both_engines
+def test_a_time_that_is_not_understood_is_named(store: HybridStore) -> None:
+    put(store, {"a.md": "On 8 March 2026 the brief was late"})
+    [line, *_] = store.answer("what was late on 03/04/2026?", Request(mode="keyword")).warnings
+    assert line.startswith("the time '03/04/2026' was not understood")
+
+
 def test_a_day_is_highlighted_in_its_own_form() -> None:
     text = "It rained. On 8 March 2026 the brief was late, on 9 March it was not."
     highlighter = Highlighter(Query("brief 2026-03-08", today=TODAY), [text], stems)

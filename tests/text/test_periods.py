@@ -164,6 +164,158 @@ def test_words_for_days_become_the_tokens_of_the_days() -> None:
     assert len(Query("what did we do last week?", today=TODAY).terms) == 7
 
 
+ON = date(2026, 11, 28)  # a Saturday
+SAID = """
+in the last 5 days|2026-11-23|2026-11-28
+in the past few days|2026-11-23|2026-11-28
+in the past week|2026-11-21|2026-11-28
+in the last two weeks|2026-11-14|2026-11-28
+a couple of weeks ago|2026-11-09|2026-11-15
+a few days ago|2026-11-23|2026-11-23
+last weekend|2026-11-21|2026-11-22
+over the weekend|2026-11-28|2026-11-29
+this morning|2026-11-28|2026-11-28
+this evening|2026-11-28|2026-11-28
+tonight|2026-11-28|2026-11-28
+last night|2026-11-27|2026-11-27
+what did I do lately|2026-10-29|2026-11-28
+what did I do recently?|2026-10-29|2026-11-28
+in October|2026-10-01|2026-10-31
+in December|2025-12-01|2025-12-31
+last November|2025-11-01|2025-11-30
+next May|2027-05-01|2027-05-31
+early March 2026|2026-03-01|2026-03-10
+in mid-October|2026-10-11|2026-10-21
+at the end of October|2026-10-22|2026-10-31
+October last year|2025-10-01|2025-10-31
+from March to May 2025|2025-03-01|2025-05-31
+between March and May|2026-03-01|2026-05-31
+since October|2026-10-01|2026-11-28
+until March|0001-01-01|2026-03-31
+last summer|2026-06-01|2026-08-31
+last winter|2025-12-01|2026-02-28
+in the fall|2026-09-01|2026-11-30
+spring 2025|2025-03-01|2025-05-31
+winter 2023|2023-12-01|2024-02-29
+summer of last year|2025-06-01|2025-08-31
+Q3 2025|2025-07-01|2025-09-30
+2025 Q3|2025-07-01|2025-09-30
+in Q3|2026-07-01|2026-09-30
+the second quarter of 2025|2025-04-01|2025-06-30
+last quarter|2026-07-01|2026-09-30
+this quarter|2026-10-01|2026-12-31
+in week 45|2026-11-02|2026-11-08
+in week 50|2025-12-08|2025-12-14
+week 45 of 2025|2025-11-03|2025-11-09
+2026-W45|2026-11-02|2026-11-08
+at Christmas 2024|2024-12-20|2024-12-31
+over Christmas|2025-12-20|2025-12-31
+the week before Christmas 2024|2024-12-13|2024-12-19
+between 3 and 9 November|2026-11-03|2026-11-09
+after 2025|2026-01-01|2026-11-28
+since 2025|2025-01-01|2026-11-28
+before 2024|0001-01-01|2023-12-31
+between 2023 and 2024|2023-01-01|2024-12-31
+am letzten Wochenende|2026-11-21|2026-11-22
+in den letzten 5 Tagen|2026-11-23|2026-11-28
+im Oktober|2026-10-01|2026-10-31
+im letzten Sommer|2026-06-01|2026-08-31
+im 3. Quartal 2025|2025-07-01|2025-09-30
+in KW 45|2026-11-02|2026-11-08
+vor 2024|0001-01-01|2023-12-31
+an Weihnachten 2024|2024-12-20|2024-12-31
+heute Abend|2026-11-28|2026-11-28
+qu'ai-je fait hier|2026-11-27|2026-11-27
+le week-end dernier|2026-11-21|2026-11-22
+en octobre|2026-10-01|2026-10-31
+l'été dernier|2026-06-01|2026-08-31
+les 3 derniers jours|2026-11-25|2026-11-28
+en los últimos 5 días|2026-11-23|2026-11-28
+en octubre|2026-10-01|2026-10-31
+el verano pasado|2026-06-01|2026-08-31
+a ottobre|2026-10-01|2026-10-31
+negli ultimi 3 giorni|2026-11-25|2026-11-28
+vorig weekend|2026-11-21|2026-11-22
+in de afgelopen 3 dagen|2026-11-25|2026-11-28
+em outubro|2026-10-01|2026-10-31
+nos últimos 3 dias|2026-11-25|2026-11-28
+в октябре|2026-10-01|2026-10-31
+за последние 3 дня|2026-11-25|2026-11-28
+最近3天的电话|2026-11-25|2026-11-28
+上周末|2026-11-21|2026-11-22
+"""
+
+
+@pytest.mark.parametrize("line", SAID.split("\n")[1:-1])
+def test_a_time_as_people_say_it(line: str) -> None:
+    text, first, last = line.split("|")
+    assert meant(f"{text}", ON) == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "may I march on", "you may ask March about it", "the fall of the tree", "a spring in the bed",
+        "how do I configure beans in Spring Boot", "wait a second", "the first quarter of the game",
+        "which week number is it", "the most recently used files", "recently closed tabs", "hier steht es",
+        "was steht hier im Flur", "issues 2024", "in 2000 words", "port 2049", "la maison a été dernier cri",
+        "May's book", "en sept minutes", "week days", "KW",
+    ],
+)  # fmt: skip
+def test_words_that_are_also_those_of_a_time(text: str) -> None:
+    assert meant(text, ON) == []
+
+
+@pytest.mark.parametrize(
+    ("today", "last", "this", "coming"),
+    [(28, 21, 28, 5), (29, 21, 28, 5), (27, 21, 21, 5), (23, 21, 21, 5)],
+)
+def test_weekends_around_a_day(today: int, last: int, this: int, coming: int) -> None:
+    day = date(2026, 11, today)
+    [[found, _]] = meant("last weekend", day)
+    assert found == f"2026-11-{last}"
+    [[found, _]] = meant("over the weekend", day)
+    assert found == f"2026-11-{this}"
+    [[found, _]] = meant("next weekend", day)
+    assert found[-2:] == f"{coming:02}"
+
+
+def test_a_passage_that_says_lately_or_in_summer_is_of_no_day() -> None:
+    for text in ("we met lately", "in summer", "in the last 5 days", "this weekend", "in October"):
+        assert mentions(text, ON) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("what broke on 03/04/2026", "03/04/2026"),
+        ("what broke on 2026-02-30", "2026-02-30"),
+        ("what broke on 31 February 2026", "31 february 2026"),
+        ("ten Fridays ago", "fridays ago"),
+        ("in den letzten Tagen", "letzten tagen"),
+        ("what broke in the last 5 days", None),
+        ("what broke on 3 April 2026", None),
+        ("what broke three weeks ago", None),
+        ("the last cup of tea. Days later", None),
+        ("version 1.2.3 of 10.0.0.1", None),
+        ("what broke", None),
+    ],
+)
+def test_a_time_that_is_not_read_is_named(text: str, unread: str | None) -> None:
+    assert Query(text, today=ON).unread_time == unread
+
+
+def test_the_name_of_a_month_stays_a_word_and_that_of_a_year_behind_before_does_not() -> None:
+    def words_of(text: str) -> list[str]:
+        return [term.tokens[0] for term in Query(text, today=ON).words]
+
+    assert words_of("invoices in October") == ["invoices", "October"]
+    assert words_of("invoices in October last year") == ["invoices", "October"]
+    assert words_of("invoices of last summer") == ["invoices", "summer"]
+    assert words_of("invoices before 2024") == ["invoices"]
+    assert words_of("invoices in the last 5 days") == ["invoices"]
+
+
 days = st.dates(date(1900, 2, 1), date(2099, 12, 1))
 words = st.sampled_from(
     [
@@ -172,6 +324,7 @@ words = st.sampled_from(
         for by_distance in language.get("relative", {}).values()
         for written in by_distance.values()
         for phrase in written
+        if phrase not in language.get("only_within", ())
     ]
 )
 

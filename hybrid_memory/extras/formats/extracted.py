@@ -27,7 +27,7 @@ from ...documents.structure import markdown_structure
 from ...paths import CHECKOUT
 from ...storage.prepared import Extract
 from ...text.characters import Lines, digest, storable, with_plain_newlines
-from ...text.dates import DATE_KEYS, document_date
+from ...text.dates import DATE_KEYS, Dated, dated
 from ...text.links import DocumentLinks
 from ..environment import missing_package
 
@@ -91,8 +91,8 @@ class ExtractedReading:
     def warnings(self) -> list[tuple[str, str]]:
         return [(reason, kind) for reason, kind in self.extract.warnings]
 
-    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        return document_date(doc_id, self.metadata, self.links.titles, keys, self.extract.text)
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
+        return dated(doc_id, self.metadata, self.links.titles, keys, self.extract.text, order)
 
     def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
         return chunks(Parsed(self.extract.text, 0, self.metadata), chunk_size, overlap)

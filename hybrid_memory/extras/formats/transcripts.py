@@ -27,7 +27,7 @@ from ...documents.files import open_regular
 from ...documents.markdown import chunk_text
 from ...storage.growing import Resumption
 from ...text.characters import hasher, storable, with_plain_newlines
-from ...text.dates import DATE_KEYS, document_date
+from ...text.dates import DATE_KEYS, Dated, document_date
 from ...text.links import NO_LINKS
 from ...text.roles import ASSISTANT, ROLES, USER, together
 from .inserted import BRIEFING, words_in_part, words_of_user
@@ -511,7 +511,7 @@ class TranscriptReading:
             warnings.append((reason, "form"))
         return warnings
 
-    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
         """The day in the path or the metadata, or else the day of the first message, or else the
         month in the path.
 
@@ -519,8 +519,8 @@ class TranscriptReading:
         """
         of_path = document_date(doc_id, self._folder_metadata, (), keys)
         if of_path and _is_day(of_path):
-            return of_path
-        return self._transcript.date or of_path
+            return Dated(of_path)
+        return Dated(self._transcript.date or of_path)
 
     def skip_to(self, place: Resumption, size: int, digest: bytes) -> bool:
         if not self._transcript.skip_to(place, size, digest):
