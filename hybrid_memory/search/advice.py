@@ -26,11 +26,13 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
     if plan.has_only_filters:
         answer.warnings.append(ONLY_FILTERS)
     filters = plan.request.filters
+    problem = None
     if filters and not answer.results and not answer.nearest_miss:
         problem = unmet(storage, filters)
-        if problem:
-            answer.warnings.append(problem)
-    answer.hint = _hint(answer, plan, storage)
+    if problem:
+        answer.warnings.append(problem)
+    else:
+        answer.hint = _hint(answer, plan, storage)
     if answer.cut:
         answer.more = f"{answer.cut} more below {plan.request.stop:g} of the best score (stop)"
 
