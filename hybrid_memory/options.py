@@ -14,12 +14,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
-from json import dumps
+from json import dumps, loads
 from typing import Any
 
 from .errors import suggestion
 from .text.characters import storable_name
 
+DEEPEST = 100  # levels of nested objects and lists in metadata
 MOST = 10**9  # a larger number means the same, and SQLite has no number above 2**63
 
 # Surfaces
@@ -35,7 +36,8 @@ class Kind:
     """A type of value: how a word is parsed, and how a value of a program is checked.
 
     Both raise ValueError for a value that is not of the kind; `check` raises TypeError for one of
-    another type. `json_type` is the name that JSON Schema has for it.
+    another type. `json_type` is the name that JSON Schema has for it. A kind with `of_pairs` is
+    repeated and has values by key, which this function checks.
     """
 
     def __init__(
@@ -45,12 +47,14 @@ class Kind:
         check: "Callable[[Any], Any] | None" = None,
         metavar: str = "",
         pattern: str = "",
+        of_pairs: "Callable[[Any], Any] | None" = None,
     ) -> None:
         self.json_type = json_type
         self.parse = parse
         self.check = check or _text_or_word(parse)
         self.metavar = metavar
         self.pattern = pattern  # of the word, for the OpenAPI document
+        self.of_pairs = of_pairs
 
 
 class Option:
@@ -106,6 +110,48 @@ class Option:
             return self._all(value)
         return self._within_bounds(self.kind.check(value))
 
+    def read(self, value: Any) -> Any:
+        """Return the value that a model or a form means, None if it means none; for a server.
+
+        Models fill in optional arguments with "", and clients send lists, objects, numbers and
+        switches as JSON text. Raises as `check` does.
+
+        `"" -> None`, `"[\\"a\\"]" -> ["a"]` of a list, `"5" -> 5` of a number
+        """
+        if self.repeated:
+            items = [item for item in _items_meant(value) if item != ""]
+            if not items:
+                return None
+            if self.kind.of_pairs:
+                return self.kind.of_pairs(self._by_key(items))
+            return self.check([self._read_one(item) for item in items])
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if value is None or value == [] or (value == "" and not self.required):
+            return None
+        value = self._read_one(value)
+        return None if value is None else self.served_value(self._within_bounds(value))
+
+    def _read_one(self, value: Any) -> Any:
+        if isinstance(value, str) and self.kind.json_type != "string":
+            value = _from_json(value)
+        elif self.kind.json_type == "string" and isinstance(value, int | float):
+            value = dumps(value)
+        if value is None:
+            return None
+        return self.kind.parse(value) if isinstance(value, str) else self.kind.check(value)
+
+    def _by_key(self, items: Sequence[Any]) -> dict[str, Any]:
+        """Values by key from objects and KEY=VALUE; a key with several values has a list."""
+        values: dict[str, Any] = {}
+        for item in items:
+            if not isinstance(item, str | Mapping):
+                raise TypeError(f"{item!r} is not KEY=VALUE")
+            given = item if isinstance(item, Mapping) else dict([self.kind.parse(item)])
+            for key, value in given.items():
+                values[key] = [*_items(values[key]), *_items(value)] if key in values else value
+        return values
+
     def served_value(self, value: Any) -> Any:
         """Return a checked value unless a server's bound refuses it: ValueError."""
         if isinstance(value, int | float) and value > self.served:
@@ -113,8 +159,8 @@ class Option:
         return value
 
     def _all(self, value: Any) -> Any:
-        if self.kind is PAIR:
-            return _pairs(value)
+        if self.kind.of_pairs:
+            return self.kind.of_pairs(value)
         if isinstance(value, str) or not isinstance(value, Sequence | set | frozenset):
             raise TypeError(f"{value!r} is not a list of texts")
         if len(value) > self.most:
@@ -271,6 +317,45 @@ def _pairs(value: Any) -> dict[str, list[str]]:
     }
 
 
+def data(value: Any) -> Mapping[str, Any]:
+    """Metadata to be stored, unchanged."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"{value!r} does not have values by key")
+    if is_nested_deeper(value, DEEPEST):
+        raise ValueError(f"more than {DEEPEST} nested levels")
+    dumps(value, allow_nan=False)  # raises
+    return value
+
+
+def is_nested_deeper(value: Any, levels: int) -> bool:
+    """Whether a value has more than this many levels of nested objects and lists."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return isinstance(value, list) and (
+        levels == 0 or any(is_nested_deeper(item, levels - 1) for item in value)
+    )
+
+
+def _items_meant(value: Any) -> list[Any]:
+    """The items of a list, which may be JSON text, or the one item that stands for a list."""
+    items = []
+    for item in _items(value):
+        meant = _from_json(item) if isinstance(item, str) else item
+        if isinstance(meant, list):
+            items += meant
+        elif meant is not None:
+            items.append(meant if isinstance(meant, Mapping) else item)
+    return items
+
+
+def _from_json(text: str) -> Any:
+    """Return the value of a JSON text, or the text if it is none. Models also write Python's words."""
+    try:
+        return loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
+    except (ValueError, RecursionError):
+        return text
+
+
 def _items(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else [value]
 
@@ -284,13 +369,14 @@ def _plain(key: str, value: Any) -> str:
 
 
 TEXT = Kind("string", _text, _text_or_word(storable_name), metavar="TEXT", pattern=r"[^\x00]*")
+CONTENT = Kind("string", str)  # of a document, kept as it is
 COUNT = Kind("integer", _whole, _checked_whole, metavar="N")
 NUMBER = Kind("number", _number, _checked_number, metavar="N")
 CHARACTERS = Kind("integer", _characters, _checked_whole, metavar="N")
 SWITCH = Kind("boolean", _switch, _checked_switch)
 DATE = Kind("string", _date, _checked_date, metavar="DATE", pattern=r"[^\x00]+")
 DAY = Kind("string", _day, _checked_day, metavar="DATE", pattern="[0-9]{4}-[0-9]{2}-[0-9]{2}")
-PAIR = Kind("string", _pair, metavar="KEY=VALUE", pattern=r"[^\x00=]+=[^\x00]*")
+PAIR = Kind("string", _pair, metavar="KEY=VALUE", pattern=r"[^\x00=]+=[^\x00]*", of_pairs=_pairs)
 
 
 def by_key(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -86,9 +86,8 @@ def documents(
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
     with store.storage.snapshot():
-        total, rows = store.storage.catalog.listing(
-            filters and resolved(store.storage, filters), limit, by_change=by_change
-        )
+        filters = filters and resolved(store.storage, filters)
+        total, rows = store.storage.catalog.listing(filters, limit, by_change=by_change)
         problem = None
         if filters and not total:
             problem = unmet(store.storage, filters)

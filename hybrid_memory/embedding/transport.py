@@ -106,10 +106,10 @@ class Server:
         hint: str = "",
         explain: Callable[[int, str], Failure | None] = lambda status, words: None,
     ) -> None:
-        scheme, _, rest = url.partition("://")
+        scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
         netloc, slash, path = rest.partition("/")
         # For messages, without the password
-        self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"
+        self.place = f"{scheme}{separator}{netloc.rpartition('@')[2]}{slash}{path}"
         self.name = f"{name} at {self.place}"
         self._url = url
         self._explain = explain
@@ -180,6 +180,8 @@ class Server:
             session.close()
 
     def _connect(self) -> "ServerSession":
+        if not re.match("https?://", self._url, re.IGNORECASE):
+            raise Failure(STOP, f"the address {self.place} must begin with http:// or https://")
         self._key = os.environ.get(self._key_variable, "").strip()
         if self._needs_key and not self._key:
             raise Failure(

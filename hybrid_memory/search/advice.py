@@ -32,11 +32,13 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
     if plan.query.unread_time:
         answer.warnings.insert(0, UNREAD_TIME.format(plan.query.unread_time))
     filters = plan.request.filters
+    problem = None
     if filters and not answer.results and not answer.nearest_miss:
         problem = unmet(storage, filters)
-        if problem:
-            answer.warnings.append(problem)
-    answer.hint = _hint(answer, plan, storage)
+    if problem:
+        answer.warnings.append(problem)
+    else:
+        answer.hint = _hint(answer, plan, storage)
     answer.more = "; ".join(_left_out(answer, plan)) or None
 
 

@@ -17,7 +17,16 @@ from .targets import find
 
 if TYPE_CHECKING:
     from .interface import Catalog, Storage
+
 NAMES = 8  # of collections, tags or keys in a message
+ALONE = {  # what it means that a filter leaves no document by itself
+    "heading": "no passage is below the heading {!r}",
+    "role": "no conversation has a passage of the {}",
+    "linked_to": "no document links to {!r}",
+    "since": "no document has a date of {} or later",
+    "until": "no document has a date of {} or earlier",
+    "modified_since": "no file changed on {} or later",
+}
 MOST_FILTERS = 200  # SQLite accepts conditions with about 1,000 parts
 
 
@@ -81,7 +90,8 @@ def _with_collection(storage: "Storage", filters: "Filters") -> "Filters":
 
 
 def unmet(storage: "Storage", filters: "Filters") -> str | None:
-    """Explain which of the filters leaves no document; None if each of them leaves some.
+    """Explain which of the filters leaves no document, or that all together leave none; None if
+    some document passes.
 
     Nothing is said about names where a server's bounds hide documents.
     """
@@ -93,7 +103,9 @@ def unmet(storage: "Storage", filters: "Filters") -> str | None:
 
 
 def _unknown_name(storage: "Storage", filters: "Filters") -> str | None:
-    """Name the first value that no document has, and what there is instead."""
+    """Name the first value that no document has, and what there is instead. The filters are
+    resolved.
+    """
     catalog = storage.catalog
     name = filters.collection
     if name is not None and not catalog.has_any(Filters(collection=name)):
@@ -111,7 +123,11 @@ def _unknown_name(storage: "Storage", filters: "Filters") -> str | None:
         if not catalog.has_any(Filters(where={key: value})):
             values = [value] if isinstance(value, str) else value
             return f"no document has {' and '.join(values)!r} as its {key!r}"
-    return None
+    for field, problem in ALONE.items():
+        value = getattr(filters, field)
+        if value is not None and not catalog.has_any(Filters(**{field: value})):
+            return problem.format(value)
+    return None if catalog.has_any(filters) else "no document matches all of these filters"
 
 
 def collections(catalog: "Catalog") -> list[str]:

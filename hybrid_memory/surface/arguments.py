@@ -14,7 +14,18 @@ from typing import Any, NoReturn
 from .. import __version__
 from ..config import KEYS
 from ..errors import UsageError, suggestion
-from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
+from ..options import (
+    COMMAND_LINE,
+    COUNT,
+    DATE,
+    PAIR,
+    SWITCH,
+    Kind,
+    Option,
+    by_key,
+    data,
+    on_surface,
+)
 from ..registry import COMMANDS, GROUPS, load
 from ..text.characters import storable_name
 from .streams import columns, output, tell
@@ -45,12 +56,15 @@ count = word(Option(COUNT, ""))
 positive = word(Option(COUNT, "", least=1))
 
 
-def key_and_data(text: str) -> "tuple[str, Any]":
+def _key_and_data(text: str) -> "tuple[str, Any]":
     """Parse a key and a value as front matter does: tags=[a, b], year=2026."""
     from ..documents.front_matter import value_of
 
-    key, value = word(Option(PAIR, ""))(text)
+    key, value = PAIR.parse(text)
     return key, value_of(value)
+
+
+DATA = Kind("string", _key_and_data, metavar="KEY=VALUE", of_pairs=data)
 
 
 EPILOG = """\

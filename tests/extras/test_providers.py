@@ -279,10 +279,47 @@ def test_openai_indexes_that_are_missing_or_wrong_are_handled(data, lengths):
         ("http://localhost:8080/v1/", "http://localhost:8080/v1"),
         ("https://box/openai/v1", "https://box/openai/v1"),
         ("https://api.openai.com", "https://api.openai.com/v1"),
+        ("http://localhost:8080/v1/embeddings", "http://localhost:8080/v1"),
+        ("http://localhost:8080/v1/embeddings/", "http://localhost:8080/v1"),
+        ("https://box/openai/embeddings", "https://box/openai"),
+        (" http://localhost:8080 ", "http://localhost:8080/v1"),
     ],
 )
-def test_openai_url_without_a_path_gets_v1(given, base_url):
+def test_openai_url_is_read_as_it_is_meant(given, base_url):
     assert OpenAIEmbedder(given).base_url == base_url
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
+def test_openai_is_asked_where_the_environment_says(variable, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with FakeOpenAI(key="k") as named, FakeOpenAI(key="k") as configured:
+        monkeypatch.setenv(variable, named.url)
+        embedder = OpenAIEmbedder()
+        assert embedder.embed("Where?")
+        assert embedder.base_url == f"{named.url}/v1"
+        assert OpenAIEmbedder(configured.url).embed("Where?")
+        assert (len(named.texts), len(configured.texts)) == (1, 1)
+        monkeypatch.setenv(variable, "")
+        assert OpenAIEmbedder().base_url == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("kind", [OpenAIEmbedder, GeminiEmbedder, VoyageEmbedder])
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("127.0.0.1:9/v1", "127.0.0.1:9/v1"),
+        ("localhost/v1", "localhost/v1"),
+        ("ann:secret@box/v1", "box/v1"),
+        ("ftp://box/v1", "ftp://box/v1"),
+        ("//box/v1", "//box/v1"),
+    ],
+)
+def test_an_address_without_http_is_refused_with_the_reason(kind, given, named, monkeypatch):
+    for key in ("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY"):
+        monkeypatch.setenv(key, "k")
+    embedder = kind(given)
+    assert not embedder.embed("a")
+    assert embedder.problem == f"the address {named} must begin with http:// or https://"
 
 
 def test_openai_compatible_servers_need_no_key_and_get_the_prompts_of_the_model(monkeypatch):

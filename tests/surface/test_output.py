@@ -160,7 +160,7 @@ def test_context_is_shown_with_its_lines(run: Run) -> None:
 def test_no_results_print_nothing(search: Run, form: str) -> None:
     done = search("--format", form, "--in", "nowhere/")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "nothing found under these filters" in done.stderr
+    assert "no id is like 'nowhere/'" in done.stderr
 
 
 @pytest.mark.parametrize("form", ["text", "md"])

@@ -4,14 +4,15 @@ Arguments have the same names as the command-line options and the HTTP parameter
 descriptions before every task, so they are short and do not repeat each other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...errors import QueryError, suggestion
-from ...options import COUNT, MCP, MOST, PAIR, SWITCH, TEXT, Option, on_surface
+from ...options import CHARACTERS, CONTENT, COUNT, MCP, TEXT, Option, on_surface
 from ...search.request import OPTIONS
 from ...search.result import AGENT_BUDGET, AGENT_STOP, FLOOR
 from ...storage.filters import FILTERS
+from ...surface.commands.upkeep import APPEND, METADATA, SUPERSEDED
 from ..agent_text import PHRASINGS
 
 MOST_CHARACTERS = 100_000
@@ -19,20 +20,16 @@ READING_BUDGET = 6000  # characters of memory_get, about 1,500 tokens
 
 Json = dict[str, Any]
 
-LIMIT = {"type": "integer", "minimum": 1}
-
 
 class Tool(NamedTuple):
     """The definition of a tool.
 
-    `about` is its description. `takes` maps each argument to its option or JSON schema, and `needs`
-    lists the required arguments. `hints` are the protocol's annotations; by default a tool counts
-    as destructive and not idempotent.
+    `about` is its description, `takes` maps each argument to its option. `hints` are the protocol's
+    annotations; by default a tool counts as destructive and not idempotent.
     """
 
     about: str
-    takes: Mapping[str, "Option | Json"]
-    needs: Sequence[str]
+    takes: Mapping[str, Option]
     hints: Json
 
     @property
@@ -41,14 +38,19 @@ class Tool(NamedTuple):
         return "readOnlyHint" not in self.hints
 
     def definition(self, name: str) -> Json:
-        """Return the definition in the form of the protocol."""
+        """Return the definition in the form of the protocol. The schema has only keywords that all
+        hosts accept, and no object without properties.
+        """
         properties = {argument: schema_of(option) for argument, option in self.takes.items()}
         if name == "memory_list":  # memory_search describes the filters
             for filter_name in OF_FILTERS:
-                del properties[filter_name]["description"]
-        schema = {"type": "object", "properties": properties, "additionalProperties": False}
-        if self.needs:
-            schema["required"] = list(self.needs)
+                properties[filter_name].pop("description", None)
+        schema: Json = {"type": "object"}
+        if properties:
+            schema["properties"] = properties
+        required = [argument for argument, option in self.takes.items() if option.required]
+        if required:
+            schema["required"] = required
         return {
             "name": name,
             "description": self.about,
@@ -57,17 +59,18 @@ class Tool(NamedTuple):
         }
 
 
-def schema_of(argument: "Option | Json") -> Json:
-    """Return the JSON Schema of an argument."""
-    if not isinstance(argument, Option):
-        return argument
-    if argument.kind is PAIR:
-        schema: Json = {"type": "object"}
-    elif argument.repeated:
-        schema = argument.list_schema({"type": argument.kind.json_type})
-    else:
-        schema = argument.schema(default=DEFAULTS.get(argument.name))
-    return schema | {"description": argument.about}
+def schema_of(option: Option) -> Json:
+    """Return the JSON Schema of an argument. Values by key are a list of KEY=VALUE."""
+    schema = option.schema()
+    about = option.about
+    if option.repeated:
+        schema = option.list_schema(schema)
+    if option.kind.of_pairs:
+        about += f": {option.metavar}"
+    default = DEFAULTS.get(option.name) if option in OF_REQUEST else option.default
+    if default:
+        about = f"{about} (default {default:g})".lstrip()
+    return schema | {"description": about} if about else schema
 
 
 # The settings give all other defaults
@@ -79,6 +82,7 @@ OTHER_NAMES = {  # former names and aliases, which are still accepted
     for other in (field, *option.aliases)
 }
 OF_SEARCH = {option.name: option for option in on_surface(OPTIONS, MCP).values()}
+OF_REQUEST = {*OF_SEARCH.values(), *OF_FILTERS.values()}  # request_of has their defaults
 
 READS = {"readOnlyHint": True}
 TOOLS = {
@@ -88,104 +92,81 @@ TOOLS = {
         "with memory_get. A faint match is probably unrelated; judge by the text. If no passage "
         "reaches the floor, floor 0 shows the best ones.",
         {
-            "query": {
-                "type": "string",
-                "description": "A question in plain words, or exact names: DEC-0054; "
-                "-word excludes",
-            },
+            "query": Option(
+                TEXT,
+                "A question in plain words, or exact names: DEC-0054; -word excludes",
+                required=True,
+            ),
             **OF_SEARCH,
             **OF_FILTERS,
         },
-        ["query"],
         READS,
     ),
     "memory_get": Tool(
         "Read a document, or some of its lines, from the current file. Use it for the context of a "
         "passage.",
         {
-            "target": {
-                "type": "string",
-                "description": "A citation (memory/a.md#L12-L30; you may change the lines), "
-                "an id or a path",
-            },
-            "max_lines": LIMIT | {"maximum": 2000, "default": 200},
-            "budget": {
-                "type": "integer",
-                "minimum": 200,
-                "maximum": MOST_CHARACTERS,
-                "default": READING_BUDGET,
-            },
+            "target": Option(
+                TEXT,
+                "A citation (memory/a.md#L12-L30; you may change the lines), an id or a path",
+                required=True,
+            ),
+            "max_lines": Option(COUNT, "", default=200, least=1, most=2000),
+            "budget": Option(
+                CHARACTERS, "", default=READING_BUDGET, least=200, most=MOST_CHARACTERS
+            ),
         },
-        ["target"],
         READS,
     ),
     "memory_store": Tool(
         "Store a text that is in no file. First check with memory_search that it is not there yet. "
         "If you can, write to the note files instead: searches read changed files.",
         {
-            "doc_id": {
-                "type": "string",
-                "minLength": 1,
-                "description": "For example decisions/dec-0054. Replaces a text with the same id",
-            },
-            "text": {
-                "type": "string",
-                "description": "Markdown, with a heading for each topic",
-            },
-            "metadata": {
-                "type": "object",
-                "description": "Replaces the present metadata; omit it to keep them",
-            },
-            "append": {"type": "boolean", "description": "Append to the present text"},
-            "replaces": {
-                "type": "string",
-                "description": "The id of a document that is out of date from now on",
-            },
+            "doc_id": Option(
+                TEXT,
+                "For example decisions/dec-0054. Replaces a text with the same id",
+                required=True,
+            ),
+            "text": Option(CONTENT, "Markdown, with a heading for each topic", required=True),
+            "metadata": METADATA,
+            "append": APPEND,
+            "replaces": SUPERSEDED,
         },
-        ["doc_id", "text"],
         {},
     ),
     "memory_note": Tool(
         "Append a line with the time to today's note, a file that the user also reads. When a fact "
         "changes, cite the old line in `replaces`: it is struck through, and the text follows it.",
         {
-            "text": {"type": "string", "minLength": 1},
-            "replaces": {
-                "type": "string",
-                "description": "A citation of one line: memory/a.md#L12",
-            },
+            "text": Option(CONTENT, "", required=True),
+            "replaces": Option(TEXT, "A citation of one line: memory/a.md#L12"),
         },
-        ["text"],
         {"destructiveHint": False},
     ),
     "memory_delete": Tool(
         "Delete a text stored with memory_store. To remove a file's document, delete the file.",
-        {"doc_id": {"type": "string"}},
-        ["doc_id"],
+        {"doc_id": Option(TEXT, "", required=True)},
         {"idempotentHint": True},
     ),
     "memory_list": Tool(
         "List documents with date and id (a target for memory_get), newest date first. For a "
         "question, use memory_search.",
         {
-            "limit": LIMIT | {"maximum": 1000, "default": 50},
+            "limit": Option(COUNT, "", default=50, least=1, most=1000),
             **OF_FILTERS,
         },
-        [],
         READS,
     ),
     "memory_update": Tool(
         "Read the changed files of the ingested folders. Searches also do this, but only briefly; "
         "use it after many changes.",
         {},
-        [],
         {"destructiveHint": False, "idempotentHint": True},
     ),
     "memory_status": Tool(
         "Count documents and passages, and list collections, tags and metadata keys. Use it if "
         "searches find too little: pending chunks are found by keyword only.",
         {},
-        [],
         READS,
     ),
 }
@@ -199,19 +180,20 @@ def checked(name: str, tool: Tool, arguments: Any) -> Json:
     """
     if not isinstance(arguments, dict):
         raise QueryError("the arguments must be an object")
-    values = _with_current_names(name, tool, arguments)
+    given = _with_current_names(name, tool, arguments)
+    values = {}
     faults = []
-    for argument, schema in tool.takes.items():
-        value = values.get(argument)
-        if value is None:
-            values[argument] = schema.get("default") if isinstance(schema, dict) else None
-            if argument in tool.needs:
-                faults.append(f"{argument}: is missing")
-            continue
+    for argument, option in tool.takes.items():
         try:
-            values[argument] = _checked_value(schema, value)
+            values[argument] = option.read(given.get(argument))
         except (TypeError, ValueError) as error:
             faults.append(f"{argument}: {error}")
+            continue
+        if values[argument] is None:
+            if option.required:
+                faults.append(f"{argument}: is missing")
+            if option not in OF_REQUEST:
+                values[argument] = option.default
     if faults:
         raise QueryError("; ".join(faults))
     return values
@@ -233,42 +215,3 @@ def _with_current_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
             raise QueryError(f"{name} is given twice, once as {written}")
         renamed[name] = value
     return renamed
-
-
-def _checked_value(argument: "Option | Json", value: Any) -> Any:
-    """Check a value and convert it to the type of its option or schema. Raises TypeError or
-    ValueError.
-    """
-    if isinstance(argument, Option):
-        return _checked_option(argument, value)
-    kind = argument["type"]
-    if kind == "string":
-        return _checked_text(argument, value)
-    if kind == "integer":
-        return _checked_count(argument, value)
-    if kind == "boolean":
-        return SWITCH.check(value)
-    OF_FILTERS["where"].check(value)  # metadata; the value is stored unchanged
-    return value
-
-
-def _checked_option(option: Option, value: Any) -> Any:
-    """Check a value; also accept a number as text and a single text for a list, as models write."""
-    if isinstance(value, str) and option.repeated and option.kind is TEXT:
-        value = [value]
-    elif isinstance(value, str) and option.kind.json_type != "string":
-        return option.served_value(option.parse(value))
-    return option.served_value(option.check(value))
-
-
-def _checked_text(schema: Json, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
-    if len(value) < schema.get("minLength", 0):
-        raise ValueError("must not be empty")
-    return value
-
-
-def _checked_count(schema: Json, value: Any) -> Any:
-    least, most = schema["minimum"], schema.get("maximum", MOST)
-    return _checked_option(Option(COUNT, "", least=least, most=most), value)

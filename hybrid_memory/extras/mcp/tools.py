@@ -318,6 +318,7 @@ def delete_text(store: HybridStore, doc_id: str) -> dict[str, Any]:
 
 
 NOTHING = "Nothing found. Try other words, as the notes would put it, or fewer filters."
+NOTHING_MATCHES = "No document matches the filters."  # a warning names the filter
 UNSURE = "No strong match: {problem}. A lower floor shows it."
 NO_ROOM = "Nothing fits: {problem}. A larger budget shows it."
 
@@ -355,7 +356,8 @@ def passages(answer: SearchAnswer) -> str:
     if answer.results and answer.hint:
         print(f"[{harmless(answer.hint)}]", file=paper)
     markdown(answer.results, "", paper)
-    lines = [paper.getvalue().rstrip() or NOTHING, *of_query]
+    nothing = NOTHING if answer.hint else NOTHING_MATCHES
+    lines = [paper.getvalue().rstrip() or nothing, *of_query]
     if answer.instead:
         lines.append(f"[{answer.other_words()}]")
     if answer.more:

@@ -5,6 +5,7 @@ Format: the operation `createEmbedding` in OpenAI's openapi.yaml. OpenAI accepts
 300,000 tokens in a request.
 """
 
+import os
 from typing import Any
 
 from ...embedding.base import BaseEmbedder
@@ -12,11 +13,12 @@ from ...embedding.transport import Failure, Server
 from .remote import by_index
 
 URL = "https://api.openai.com/v1"
+URL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")  # the second is the former name
 
 
 class OpenAIEmbedder(BaseEmbedder):
-    """The key is read from OPENAI_API_KEY; only OpenAI itself requires a key. /v1 is added to a URL
-    without a path.
+    """The key is read from OPENAI_API_KEY; only OpenAI itself requires a key. Without a `base_url`,
+    the URL is OPENAI_BASE_URL, as in OpenAI's libraries. /v1 is added to a URL without a path.
     """
 
     provider = "openai"
@@ -25,14 +27,15 @@ class OpenAIEmbedder(BaseEmbedder):
 
     def __init__(
         self,
-        base_url: str = URL,
+        base_url: str | None = None,
         model: str = "text-embedding-3-small",
         cache_size: int = 256,
         **options: Any,
     ) -> None:
         super().__init__(model, cache_size, **options)
-        self.base_url = base_url.rstrip("/")
-        if "/" not in self.base_url.partition("://")[2]:
+        base_url = base_url or next(filter(None, map(os.environ.get, URL_VARIABLES)), URL)
+        self.base_url = base_url.strip().rstrip("/").removesuffix("/embeddings")
+        if "/" not in self.base_url.rpartition("://")[2]:
             self.base_url += "/v1"
         official = self.base_url == URL
         if official:

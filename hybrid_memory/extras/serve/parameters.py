@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from ...errors import suggestion
-from ...options import COUNT, HTTP, PAIR, SWITCH, TEXT, Kind, Option, by_key, on_surface
+from ...options import COUNT, HTTP, SWITCH, TEXT, Kind, Option, on_surface
 from ...search.request import OPTIONS
 from ...storage.filters import FILTERS
 from .responses import Problem
@@ -113,7 +113,7 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
     for field, option in table.items():
         try:
             values[field] = _value(option, given[field])
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             errors.append({"parameter": option.name, "detail": str(error)})
     if errors:
         details = [f"{error['parameter']}: {error['detail']}" for error in errors]
@@ -123,12 +123,12 @@ def read(query: QueryParams, table: Table) -> dict[str, Any]:
 
 def _value(option: Option, texts: list[str]) -> Any:
     if option.repeated:
-        words = [option.parse(text) for text in texts]
-        return by_key(words) if option.kind is PAIR else option.check(words)
+        return option.read(texts) or option.default
+    texts = [text for text in texts if text or option.required]
     if len(texts) > 1:
         raise ValueError("given more than once")
     if not texts:
         if option.required:
             raise ValueError("missing")
         return None if option.setting else option.default
-    return option.served_value(option.parse(texts[0]))
+    return option.read(texts[0])

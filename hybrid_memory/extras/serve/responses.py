@@ -20,6 +20,7 @@ from ...errors import (
     SourceError,
     UsageError,
 )
+from ...options import DEEPEST, is_nested_deeper
 from ...text.characters import storable_name
 
 PRIVATE = {"cache-control": "private, no-cache"}  # the browser stores and always revalidates it
@@ -35,7 +36,6 @@ STATUSES: dict[type[Exception], int] = {  # the first match counts
 MOST_BODY = 4 * 1024 * 1024  # bytes
 TOO_LARGE = f"the body is larger than {MOST_BODY:,} bytes"
 BODY_SECONDS = 20.0  # for the whole body
-DEEPEST = 101  # levels of nested objects and lists in a body
 
 
 class BusyError(HybridMemoryError):
@@ -135,8 +135,8 @@ async def json_body(request: Request) -> dict[str, Any]:
         raise Problem(400, f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
         raise Problem(422, "the body is not a JSON object")
-    if is_nested_deeper(body, DEEPEST):
-        raise Problem(422, f"the body has more than {DEEPEST} nested levels")
+    if is_nested_deeper(body, DEEPEST + 1):  # the body and the metadata in it
+        raise Problem(422, f"the body has more than {DEEPEST + 1} nested levels")
     return body
 
 
@@ -155,12 +155,3 @@ async def whole_body(request: Request) -> bytes:
     except TimeoutError:
         raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from None
     return bytes(body)
-
-
-def is_nested_deeper(value: Any, levels: int) -> bool:
-    """Whether a value has more than this many levels of nested objects and lists."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    return isinstance(value, list) and (
-        levels == 0 or any(is_nested_deeper(item, levels - 1) for item in value)
-    )

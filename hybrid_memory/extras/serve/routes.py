@@ -10,14 +10,13 @@ from ...browse.lists import documents as listed
 from ...browse.lists import links as links_of
 from ...browse.passage import days_of, passage
 from ...documents.formats import own_suffix
-from ...errors import UsageError
 from ...search.advice import ONLY_FILTERS
 from ...search.request import filters_of, request_of
 from ...search.result import match
 from ...storage.filters import FILTERS
 from ...storage.targets import WHOLE, split_target
 from ...store import HybridStore, retry_once
-from ...surface.commands.upkeep import delete_by_id, store_text
+from ...surface.commands.upkeep import APPEND, METADATA, SUPERSEDED, delete_by_id, store_text
 from ...surface.output import title_of, titled
 from ...sync.refresh import search as refreshed_search
 from ..doctor import examine
@@ -163,15 +162,14 @@ async def put(call: Call) -> Response:
     call.bounds.check_new(call.doc_id)
     body = await responses.json_body(call.request)
     text = body.pop("text", None)
-    metadata = body.pop("metadata", None)
-    append = body.pop("append", False)
-    replaces = body.pop("replaces", None)
-    is_typed = isinstance(text, str) and isinstance(metadata, dict | None)
-    is_typed = is_typed and isinstance(append, bool) and isinstance(replaces, str | None)
-    if body or not is_typed:
+    try:
+        metadata = METADATA.read(body.pop("metadata", None))
+        append = bool(APPEND.read(body.pop("append", None)))
+        replaces = SUPERSEDED.read(body.pop("replaces", None))
+    except (TypeError, ValueError):
+        raise Problem(422, TEXT_BODY) from None
+    if body or not isinstance(text, str):
         raise Problem(422, TEXT_BODY)
-    if not call.doc_id:
-        raise UsageError("a document needs an id")
 
     def work(store: HybridStore) -> tuple[dict[str, Any], int]:
         status = 200 if is_stored_here(store, call.doc_id) else 201

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import ConfigError, SourceError, UsageError
 from ...indexing.documents import Deleted, delete_collection, delete_document, delete_path
 from ...messages import Progress, count_batches
+from ...options import SWITCH, TEXT, Option
 from ...storage.source import real_path
 from ...store import HybridStore
 from ...sync.refresh import store_file
@@ -15,10 +16,16 @@ from ...sync.report import Report
 from ...sync.texts import rechunk_stored_texts
 from ...text.characters import storable, storable_name
 from .. import arguments
-from ..arguments import Parser, add_json, examples
+from ..arguments import DATA, Parser, add_json, examples
 from ..opening import open_store, place
 from ..streams import print_answer, print_with_warnings, tell
 from ..terminal import progress_line, show_deleted, show_stats, show_stored
+
+METADATA = Option(
+    DATA, "replaces the present metadata; omit it to keep them", name="metadata", repeated=True
+)
+APPEND = Option(SWITCH, "append to the present text", name="append", default=False)
+SUPERSEDED = Option(TEXT, "the id of a document that is out of date from now on", name="replaces")
 
 
 def store_options(parser: Parser) -> None:
@@ -42,7 +49,7 @@ def store_options(parser: Parser) -> None:
         "--metadata",
         nargs="+",
         action="extend",
-        type=arguments.key_and_data,
+        type=arguments.word(METADATA),
         default=[],
         metavar="KEY=VALUE",
         help="metadata for filters: owner=ann 'tags=[ops, ssh]' (default: the document's current metadata)",
@@ -100,7 +107,9 @@ def store_text(
     append: bool = False,
     replaces: str | None = None,
 ) -> dict[str, Any]:
-    """Store a text. Return its `doc_id`, `chunks` and `warnings`."""
+    """Store a text. Return its `doc_id`, `chunks` and `warnings`. Raises UsageError without an id."""
+    if not doc_id:
+        raise UsageError("doc_id is empty; a document needs an id")
     chunks = store.store(doc_id, text, metadata, append=append, replaces=replaces or None)
     return {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
 

@@ -321,3 +321,85 @@ def test_the_page_filters_by_filters() -> None:
     text = script.read_text("utf-8").partition("export const FILTERS = {")[2].partition("};")[0]
     keys = {line.partition(":")[0].strip(' \t"') for line in text.split("\n") if ":" in line}
     assert keys <= {option.name for option in FILTERS.values()}
+
+
+# A value of each other parameter of HTTP and argument of MCP that changes the answer
+OTHERS: dict[tuple[str, str], Any] = {
+    ("search", "marks"): "true",
+    ("search", "refresh"): "true",
+    ("list", "limit"): 1,
+    ("similar", "lines"): "13",
+    ("similar", "limit"): 1,
+    ("image", "target"): "b.png",
+    ("read", "lines"): "3-4",
+    ("read", "max_lines"): 1,
+    ("read", "max_chars"): 10,
+    ("doctor", "thorough"): "true",
+    ("memory_get", "max_lines"): 1,
+    ("memory_get", "budget"): 200,
+    ("memory_list", "limit"): 1,
+}
+ELSEWHERE = {
+    ("update", "all"),  # as of the command; see tests/sync/test_update.py
+    ("memory_store", "metadata"),  # see test_arguments.py
+    ("memory_store", "append"),
+}
+
+
+def taken() -> set[tuple[str, str]]:
+    """The options of all operations and tools that are not those of a search or a list."""
+    shared = {id(option) for option in EVERY_OPTION}
+    operations = {operation.name: operation.parameters for operation in OPERATIONS}
+    tools = {name: tool.takes for name, tool in TOOLS.items()}
+    return {
+        (name, argument)
+        for name, table in (operations | tools).items()
+        for argument, option in table.items()
+        if id(option) not in shared and (not option.required or name == "image")
+    }
+
+
+def test_every_parameter_and_argument_has_a_case() -> None:
+    assert taken() == OTHERS.keys() | ELSEWHERE
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(("name", "argument"), OTHERS)
+def test_no_parameter_is_accepted_and_ignored(
+    folder: Path, run: Run, client: Client, environ: dict[str, str], name: str, argument: str
+) -> None:
+    for picture in ("a.png", "b.png"):
+        (folder / picture).write_bytes(PICTURE + picture.encode())
+    (folder / "heron.md").write_text(NOTES["heron.md"] + "\n![](a.png) ![](b.png)\n" * 20)
+    assert run("update").returncode == 0
+    (folder / "2026-03-09.md").write_text("The ssh port of heron is 2022.")  # for refresh
+    value = OTHERS[name, argument]
+    if name in TOOLS:
+
+        def opened() -> AbstractContextManager[HybridStore]:
+            return HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
+
+        tools = Tools(opened, opened, config.merge_layers((config.LIBRARY, {})), lambda path: {})
+        given = {"target": "notes/heron.md"} if name == "memory_get" else {}
+        answers = [tools.call(name, given), tools.call(name, given | {argument: value})]
+    else:
+        [operation] = [operation for operation in OPERATIONS if operation.name == name]
+        path = operation.path.replace("{id}", "notes%2Fheron.md")
+        if name == "similar" and argument == "lines":
+            path = path.replace("heron", "2026-01-05")
+        required = {"query": QUERY} if name == "search" else {}
+        plain = required | ({"target": "a.png"} if name == "image" else {})
+        replies = [
+            client.request(operation.method, path, params=params)
+            for params in (plain, required | {argument: value})
+        ]
+        assert {reply.status_code for reply in replies} == {200}
+        answers = [reply.content for reply in replies]
+        if name != "image":
+            answers = [
+                {**reply.json(), "timings": None} if name != "doctor" else reply.json()
+                for reply in replies
+            ]
+    assert answers[0] != answers[1]

@@ -96,7 +96,9 @@ def test_fts_syntax_is_understood_and_its_errors_are_told(client: Client) -> Non
 
 
 def test_a_search_that_finds_nothing_says_what_to_try(client: Client) -> None:
-    assert "filters" in client.json("/api/search", q="server", collection="nix")["hint"]
+    assert "other words" in client.json("/api/search", q="zebra")["hint"]
+    answer = client.json("/api/search", q="zebra", collection="memory")
+    assert "under these filters" in answer["hint"]
 
 
 def test_a_search_for_filters_alone_has_their_documents_for_the_page(client: Client) -> None:

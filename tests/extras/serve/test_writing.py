@@ -75,7 +75,9 @@ def test_a_files_document_can_be_neither_replaced_nor_deleted(client: Client, fo
         (b"[]", "application/json", 422),
         (b"{}", "application/json", 422),
         (b'{"text": 1}', "application/json", 422),
-        (b'{"text": "a", "metadata": []}', "application/json", 422),
+        (b'{"text": "a", "metadata": [3]}', "application/json", 422),
+        (b'{"text": "a", "metadata": ["kind"]}', "application/json", 422),
+        (b'{"text": "a", "append": "yes"}', "application/json", 422),
         (b'{"text": "a", "metadata": {"a": NaN}}', "application/json", 400),
         (b'{"text": "a", "tittle": "b"}', "application/json", 422),
         (
