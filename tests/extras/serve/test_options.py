@@ -343,6 +343,8 @@ ELSEWHERE = {
     ("update", "all"),  # as of the command; see tests/sync/test_update.py
     ("memory_store", "metadata"),  # see test_arguments.py
     ("memory_store", "append"),
+    ("memory_store", "replaces"),  # see ../test_mcp.py
+    ("memory_note", "replaces"),
 }
 
 
