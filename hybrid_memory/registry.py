@@ -211,9 +211,14 @@ FORMATS = {
     ".xhtml": "extras.formats.extracted:HTML",
     ".canvas": "extras.formats.extracted:CANVAS",
     ".excalidraw": "extras.formats.extracted:EXCALIDRAW",
-    ".excalidraw.md": "extras.formats.drawings:NOTE",
 }
 MARKDOWN = "documents.markdown:FORMAT"
+# A key in the front matter of a note that a plugin of Obsidian keeps -> a function that removes the
+# plugin's own data from the text, and keeps every line
+PLUGINS = {
+    "excalidraw-plugin": "extras.formats.drawings:without_drawing",
+    "kanban-plugin": "extras.formats.drawings:without_settings",
+}
 # A file or folder in the top folder of a vault -> the format of the markdown below the top folder
 VAULTS = {
     "logseq/config.edn": "extras.formats.logseq:FORMAT",

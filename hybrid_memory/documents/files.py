@@ -20,6 +20,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ..text.characters import marked_encoding
 from ..text.equality import spelled
+from .copies import is_conflict_copy
+from .ignores import LISTS, OBSIDIAN, Ignored, Ignores
 from .workspaces import Workspace, session_folder
 
 TEMPLATER = "plugins/templater-obsidian/data.json"
@@ -46,8 +48,13 @@ TEMPLATES = "templates"  # the template folder in the vault's settings
 OTHER_WORKSPACE = "other workspace"  # the transcript of a session that began elsewhere
 UNKNOWN_WORKSPACE = "unknown workspace"  # a transcript without the folder of its session
 EVICTED = "not downloaded"  # the placeholder of a note that only iCloud has
+SKILL = "skill"  # a folder with the instructions and references of a skill of agents
+CONFLICT = "conflict copy"  # of a file that a sync program found changed in two places
 GENERATED = "generated"  # a folder that a tool made, or OpenClaw's trace of a session beside it
 TRACE = ".trajectory.jsonl"
+# Rules that a note can come under later, because another file says so
+BY_OTHERS = (*LISTS, SKILL, CONFLICT)
+SKILLS = "skills"  # the usual name of a folder of skills
 SKIPPED_FOLDERS = {"node_modules", "site-packages"}  # the name of the folder is also the rule
 # Folders that are generated if a file with one of these names is beside them
 GENERATED_BESIDE = {
@@ -57,6 +64,7 @@ GENERATED_BESIDE = {
 }
 LOGSEQ_BACKUPS = ("logseq/bak", "logseq/version-files")
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # in the top folder of a Python environment
+SKILL_FILE = "SKILL.md"  # in the top folder of a skill
 NOTHING = r"(?!)"  # matches no name
 PLACEHOLDER = re.compile(r"\.(.+)\.icloud")  # .note.md.icloud
 
@@ -153,6 +161,29 @@ def vault_settings(vault: str, name: str) -> dict[str, Any]:
         return {}
 
 
+def _ignore_lines(folder: str, rule: str) -> list[str]:
+    """The lines of a list of `ignores.LISTS` in a folder; [] if there is none or it is unreadable."""
+    if rule == OBSIDIAN:
+        filters = vault_settings(folder, "app.json").get("userIgnoreFilters")
+        return list(filter(_is_text, filters)) if isinstance(filters, list) else []
+    path = os.path.join(folder, rule)
+    if not os.path.isfile(path):
+        return []
+    with suppress(OSError, BadFileError):
+        return os.fsdecode(_beginning(path, LARGEST_SETTINGS)).removeprefix("\ufeff").splitlines()
+    return []
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _beginning(path: str, size: int) -> bytes:
+    """The first bytes of a file that is no link. Raises OSError and BadFileError."""
+    with open_regular(path, follow_symlinks=False) as file:
+        return file.read(size)
+
+
 class FileBytes(NamedTuple):
     """The content of a file, with its modification time (seconds since 1970) and size (bytes)."""
 
@@ -225,9 +256,10 @@ class Walk:
     `exclude` has globs for names or for paths relative to `top`. `left_out` maps the paths of
     unwanted entries to a rule of `Wanted`; for a folder that is not entered, only the folder.
     Symbolic links are left out, too. With `follow_symlinks` they are followed after everything
-    else, and no place is visited twice. With a `workspace`, all files are transcripts, and only
-    those of its sessions are wanted. `unread` has the entries that could not be listed, as (path,
-    reason), `evicted` the paths of files that only iCloud has.
+    else, and no place is visited twice. With `no_ignore`, `.gitignore` and the like leave nothing
+    out. With a `workspace`, all files are transcripts, and only those of its sessions are wanted.
+    `unread` has the entries that could not be listed, as (path, reason), `evicted` the paths of
+    files that only iCloud has.
     """
 
     def __init__(
@@ -237,13 +269,14 @@ class Walk:
         exclude: Sequence[str] = (),
         follow_symlinks: bool = False,
         workspace: str | None = None,
+        no_ignore: bool = False,
     ) -> None:
         self.top = top
         self.follow_symlinks = follow_symlinks
         self.left_out: dict[str, str] = {}
         self.unread: list[tuple[str, str]] = []
         self.evicted: set[str] = set()
-        self.wanted = Wanted(top, patterns, exclude, workspace)
+        self.wanted = Wanted(top, patterns, exclude, workspace, no_ignore)
         self._visited: set[str] = set()
         self._links: list[str] = []
 
@@ -358,7 +391,8 @@ def _leads_to_folder(entry: "os.DirEntry[str]") -> bool:
 
 class Wanted:
     """The rules for entries below `top`: `patterns` for file names, `exclude` for names or paths
-    relative to `top`, and the `workspace` in which sessions began.
+    relative to `top`, and the `workspace` in which sessions began. `no_ignore` turns off the lists
+    of `ignores.LISTS`.
     """
 
     def __init__(
@@ -367,6 +401,7 @@ class Wanted:
         patterns: Sequence[str],
         exclude: Sequence[str] = (),
         workspace: str | None = None,
+        no_ignore: bool = False,
     ) -> None:
         self._workspace = Workspace(workspace) if workspace else None
         names = [pattern.removeprefix("**/") for pattern in patterns]
@@ -374,6 +409,8 @@ class Wanted:
         self._hidden = _any_of(name for name in names if name.startswith("."))
         self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
         self._above = os.path.join(top, "")
+        self._ignores = None if no_ignore or workspace else Ignores(top, _ignore_lines)
+        self._skills = top if os.path.basename(top).lower() == SKILLS else None
         own = vault_settings(top, "templates.json").get("folder")
         templater = vault_settings(top, TEMPLATER).get("templates_folder")
         self._templates = {str(folder).strip("/") for folder in (own, templater) if folder}
@@ -389,6 +426,8 @@ class Wanted:
                 return GENERATED
             if self.relative(path) in self._templates:
                 return TEMPLATES
+            if self._is_skill(path):
+                return SKILL
         elif not self.matches(name):
             is_evicted = name.endswith(".icloud") and self.matches(original_name(name))
             return EVICTED if is_evicted else PATTERN
@@ -396,13 +435,24 @@ class Wanted:
             return GENERATED
         elif name.startswith(".") and not self._hidden.match(spelled(name)):
             return HIDDEN
-        if self._exclude is None:
-            return None
-        relative = self.relative(path)
-        is_excluded = any(
-            self._exclude.match(spelled(text)) for text in (name, relative, "/" + relative)
-        )
-        return EXCLUDED if is_excluded else None
+        if self._exclude is not None:
+            relative = self.relative(path)
+            if any(self._exclude.match(spelled(text)) for text in (name, relative, "/" + relative)):
+                return EXCLUDED
+        ignored = self.ignored(path, is_folder)
+        if ignored:
+            return ignored.rule
+        return CONFLICT if not is_folder and is_conflict_copy(path, _beginning) else None
+
+    def ignored(self, path: str, is_folder: bool) -> Ignored | None:
+        """The line of a list, such as `.gitignore`, that leaves out an entry."""
+        return self._ignores.ignored(path, is_folder) if self._ignores else None
+
+    def _is_skill(self, folder: str) -> bool:
+        """Whether a folder is a skill of agents. In a folder of skills that a user named, none is."""
+        if os.path.dirname(folder) == self._skills:
+            return False
+        return os.path.isfile(os.path.join(folder, SKILL_FILE))
 
     def takes(self, path: str) -> bool:
         """Whether a file below `top` is wanted, by its name, the names of its folders and its

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..registry import PLUGINS, load
 from ..text.characters import (
     digest,
     marked_encoding,
@@ -31,18 +32,23 @@ if TYPE_CHECKING:
 
 LONGEST_TITLE = 200  # characters; every chunk repeats the title
 
+# What git writes around two versions of some lines that it could not merge, and between them
+MERGE_BEGINS, MERGE_BASE, MERGE_MIDDLE, MERGE_ENDS = (sign * 7 for sign in "<|=>")
+FENCES = ("```", "~~~")
+
 
 class Parsed(NamedTuple):
     """A text with plain newlines whose first `skipped` lines are front matter.
 
     `metadata` includes the metadata given by the caller; `problems` describe unreadable front
-    matter.
+    matter. `merges` has the first line of each conflict that git left in the text.
     """
 
     text: str
     skipped: int
     metadata: Mapping[str, Any]
     problems: Sequence[str] = ()
+    merges: Sequence[int] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -113,6 +119,33 @@ def headings_below(text: str, skipped: int, markup: Markup) -> list[tuple[int, i
     return found
 
 
+def without_merge_marks(text: str) -> tuple[str, list[int]]:
+    """Remove git's marks around the lines that it could not merge, but keep every line and both
+    versions. Marks in fenced code are an example. Returns the text, and the first line of each
+    conflict.
+    """
+    found: list[int] = []
+    if MERGE_MIDDLE not in text or MERGE_ENDS not in text:
+        return text, found
+    lines = text.split("\n")
+    marks: dict[int, str] = {}  # of the conflict that is open
+    is_code = False
+    for number, line in enumerate(lines):
+        mark = line.partition(" ")[0]
+        if mark == MERGE_BEGINS and not is_code:
+            marks = {number: mark}
+        elif marks and mark in (MERGE_BASE, MERGE_MIDDLE):
+            marks[number] = mark
+        elif mark == MERGE_ENDS and MERGE_MIDDLE in marks.values():
+            found.append(min(marks) + 1)
+            for at in (*marks, number):
+                lines[at] = ""
+            marks = {}
+        elif not marks and line.startswith(FENCES):
+            is_code = not is_code
+    return "\n".join(lines), found
+
+
 def undecodable(marked: str | None, byte: int) -> tuple[str, str]:
     """The warning for a byte that is not in the encoding that a mark declares, or else in UTF-8."""
     name = "UTF-16" if marked else "UTF-8"
@@ -141,7 +174,11 @@ class MarkdownReading:
             text_of_bytes(self._data, "strict")
         except UnicodeDecodeError as error:
             warnings.append(undecodable(marked_encoding(self._data), error.start))
-        return warnings + [(problem, "front matter") for problem in self._text.warnings]
+        warnings += [(problem, "front matter") for problem in self._text.warnings]
+        for line in self._text.merges[:1]:
+            text = "git could not merge the lines from here; both versions are read"
+            warnings.append((f"line {line}: {text}", "merge conflict"))
+        return warnings
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -185,9 +222,12 @@ class Markdown(PlainLines):
 
     def parsed(self, text: str, metadata: Mapping[str, Any]) -> Parsed:
         """Parse a text. The given `metadata` takes precedence over its own."""
+        text, merges = without_merge_marks(with_plain_newlines(text))
         own = self.front_matter(text)
+        for key in PLUGINS.keys() & own.metadata.keys():
+            text = load(PLUGINS[key])(text)
         known = {**own.metadata, **metadata}
-        return Parsed(with_plain_newlines(text)[: own.end], own.lines, known, own.problems)
+        return Parsed(text[: own.end], own.lines, known, own.problems, merges)
 
     def links(self, parsed: Parsed) -> "DocumentLinks":
         """The titles, links and tags of a parsed text."""
@@ -195,8 +235,8 @@ class Markdown(PlainLines):
 
     def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""
-        text = "\n".join(lines)
-        return headings_below(text, self.front_matter(text).lines, self.structure)
+        parsed = self.parsed("\n".join(lines), {})
+        return headings_below(parsed.text, parsed.skipped, self.structure)
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool

@@ -15,7 +15,12 @@ from .formats import format_of, grows
 def walk_of(source: Source) -> Walk:
     """The walk over its files."""
     return Walk(
-        source.path, source.patterns, source.exclude, source.follow_symlinks, source.workspace
+        source.path,
+        source.patterns,
+        source.exclude,
+        source.follow_symlinks,
+        source.workspace,
+        source.no_ignore,
     )
 
 
@@ -49,6 +54,7 @@ def ingest_command(source: Source, *, incremental: bool = True) -> str:
             *words,
             *["--follow-symlinks"] * source.follow_symlinks,
             *["--keep-missing"] * source.keep_missing,
+            *["--no-ignore"] * source.no_ignore,
             *["--incremental"] * incremental,
         ]
     )

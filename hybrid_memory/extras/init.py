@@ -29,8 +29,8 @@ from .environment import has, program
 from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, NotesPlace, surroundings
 
 NAMED = 8  # places listed in one line
-REASON = "beside agent notes, only vaults, agent files and folders memory and notes are ingested"
-WAY_OUT = "`hybrid-memory ingest --path PATH` adds any other"
+REASON = "skills, folders of programs and ignored files are no notes"
+WAY_OUT = "`hybrid-memory ingest --path PATH` adds any of them"
 AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
 
 KINDS = {
@@ -313,7 +313,8 @@ def _show(args: Namespace, settings: Settings, plan: InitPlan) -> None:
         kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
         lines.append(_line(place, f"{kind}, ", state))
     if plan.left_out:
-        lines += [f"Left out: {REASON}. {WAY_OUT}.", *map(_line, plan.left_out)]
+        reason = f"Left out, {_file_count(plan.left_out)}: {REASON}. {WAY_OUT}."
+        lines += [reason, *map(_line, plan.left_out)]
     lines.append(f"The memory is {_abbreviated(display_name(settings['db_path']))}.")
     with output() as stream:
         print(*lines, sep="\n", file=stream)
@@ -327,7 +328,8 @@ def _line(place: NotesPlace, kind: str = "", state: str = "") -> str:
 def _left_out_line(places: Sequence[NotesPlace]) -> Iterator[str]:
     if places:
         names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
-        yield f"left out: {_first(names, 'place')}; {REASON}; {WAY_OUT}"
+        count = f"{_file_count(places)}: " if len(places) > 1 else ""
+        yield f"left out: {count}{_first(names, 'place')}; {REASON}; {WAY_OUT}"
 
 
 def _unknown_sessions_line(paths: Sequence[str]) -> Iterator[str]:

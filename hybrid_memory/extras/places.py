@@ -3,15 +3,16 @@ elsewhere in the home.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..documents.files import UNKNOWN_WORKSPACE, Walk
+from ..documents.files import BY_OTHERS, SKILL, UNKNOWN_WORKSPACE, Walk
 from ..documents.sources import default_collection
 from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
 from ..errors import SourceError
 from ..paths import is_in
 from ..storage.source import Source, real_path
+from ..text.links import ATTACHMENTS
 from .hosts import hosts, memory_places, session_folders
 
 OF_AGENTS = (*FILES, "memory", ".agents")  # with `in_workspaces` of hosts: an agent works here
@@ -20,6 +21,7 @@ NOTES = ("*.md",)
 TRANSCRIPTS = ("*.jsonl",)
 VAULT, FOLDER, FILE = "vault", "folder", "file"  # `Place.kind`
 OF_HOST = "memory"  # notes that an agent keeps outside the workspace
+MOST_OTHERS = 5  # other files for each note, in a folder of notes
 SESSIONS = "sessions"  # a folder of transcripts
 
 
@@ -71,9 +73,10 @@ def surroundings(folder: str, home: str) -> Surroundings:
     with this home keep elsewhere for this workspace, then their transcripts. If an agent keeps the
     sessions of all workspaces together, only those of this workspace count.
 
-    A vault is one place. In an agent's workspace, only files and folders with the usual names of
-    notes count. In a folder that contains vaults, each part with markdown is a place. Any other
-    folder is one place. Raises SourceError if the folder cannot be listed.
+    A vault is one place. In an agent's workspace, each file in it and each folder of notes is a
+    place; folders of programs, skills and ignored files are left out. In a folder that contains
+    vaults, each part with markdown is a place. Any other folder is one place. Raises SourceError if
+    the folder cannot be listed.
     """
     top = real_path(folder)
     try:
@@ -87,9 +90,12 @@ def surroundings(folder: str, home: str) -> Surroundings:
     elif not notes:
         notes = [_place(top, FOLDER)]
     elif all(place.kind == VAULT for place in notes):
-        notes = sorted(notes + _other_places(top, notes))
+        notes = sorted(notes + _other_places(top, notes)[0])
     else:
-        left_out = _other_places(top, notes)
+        others, left_out = _other_places(top, notes)
+        programs = [place for place in others if place.kind == FOLDER and _is_program(place)]
+        notes = sorted(notes + [place for place in others if place not in programs])
+        left_out = sorted(programs + left_out)
     sessions, unknown = _sessions(top, home)
     found = [place for place in [*notes, *_of_hosts(home, top), *sessions] if place.files]
     awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
@@ -115,20 +121,48 @@ def _notes_by_name(top: str, names: Iterable[str]) -> Iterator[NotesPlace]:
                 yield _place(path, FOLDER if is_folder else FILE)
 
 
-def _other_places(top: str, notes: Iterable[NotesPlace]) -> list[NotesPlace]:
-    """Return all other entries of `top` that are or contain markdown."""
+def _other_places(
+    top: str, notes: Iterable[NotesPlace]
+) -> tuple[list[NotesPlace], list[NotesPlace]]:
+    """Return all other entries of `top` that are or contain markdown, and those that a walk leaves
+    out as skills or by lists such as `.gitignore`; the skills in a folder are one place.
+    """
     named = {place.path for place in notes}
     sizes: dict[str, list[int]] = {}
-    for file in Walk(top, NOTES):
+    walk = Walk(top, NOTES)
+    for file in walk:
         path = os.path.join(top, file.relative.partition(os.sep)[0])
         if path not in named:
             sizes.setdefault(path, []).append(file.size)
+    left_out: dict[str, list[int]] = {}
+    for path, rule in walk.left_out.items():
+        if rule in BY_OTHERS and not any(is_in(path, place) for place in named):
+            place = os.path.dirname(path) if rule == SKILL else path
+            left_out.setdefault(path if place == top else place, []).extend(_sizes(path))
+    return _places(sizes), _places({path: of for path, of in left_out.items() if of})
+
+
+def _places(sizes: Mapping[str, Sequence[int]]) -> list[NotesPlace]:
     return [
         NotesPlace(path, FOLDER, NOTES, len(of), sum(of))
         if os.path.isdir(path)
         else _place(path, FILE)
         for path, of in sizes.items()
     ]
+
+
+def _sizes(path: str) -> list[int]:
+    """The sizes of a file, or of the notes in a folder."""
+    if os.path.isfile(path):
+        return [os.path.getsize(path)]
+    return [file.size for file in Walk(path, NOTES, no_ignore=True)]
+
+
+def _is_program(place: NotesPlace) -> bool:
+    """Whether hardly any file of a folder is a note. Attachments and data do not count."""
+    endings = (os.path.splitext(file.relative)[1][1:].lower() for file in Walk(place.path, ("*",)))
+    others = sum(ending not in (*ATTACHMENTS, "md", "markdown") for ending in endings)
+    return others > MOST_OTHERS * place.files
 
 
 def _awaited(top: str, names: Iterable[str], found: Iterable[NotesPlace]) -> Iterator[NotesPlace]:

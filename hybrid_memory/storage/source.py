@@ -69,6 +69,7 @@ class Source(NamedTuple):
     own_id: str | None = None  # document id for a single file, if it is not the file's name
     metadata: tuple[tuple[str, Any], ...] = ()  # of a single file: overrides its front matter
     workspace: str | None = None  # of transcripts: read only sessions that began in it
+    no_ignore: bool = False  # read what `.gitignore` and similar lists leave out, too
 
     def sizes(self, settings: Mapping[str, Any]) -> tuple[int, int]:
         """Chunk size and overlap, in characters."""

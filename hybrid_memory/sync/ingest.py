@@ -8,7 +8,7 @@ embedding are embedded; the built-in model embeds new documents while they are r
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..documents.document import chunk_row, document_row, mark_of, why_cut_again
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
 from ..documents.formats import grows
+from ..documents.ignores import LISTS
 from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..embedding.builtin import BuiltinEmbedder
 from ..embedding.choice import BUILTIN
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 GLOBS = Option(TEXT, "names of files", repeated=True)
 PORTION = 10_000  # chunks of a growing file in one transaction
 SAMPLED_FILES = 100
+NAMED = 3  # notes in one line; the others are only counted
 SAMPLED_BYTES = 4_000  # of each
 
 
@@ -54,7 +56,8 @@ class Ingest:
     `patterns` match file names, `exclude` names or paths below the folder. Every file is read,
     chunked and written again; with `incremental`, files with unchanged time and size are not read,
     and files with unchanged content are not written, unless other chunk settings make them due
-    (`rechunk`). Documents of deleted files are removed, unless `keep_missing`. Files that grow are
+    (`rechunk`). Documents of deleted files are removed, unless `keep_missing`. Lists such as
+    `.gitignore` leave out files, unless `no_ignore`. Files that grow are
     read once they have enough new text, or always with `everything`. `sizes`, chunk size and
     overlap in characters, also apply to later ingests of these paths; without them, the sizes of an
     earlier ingest or the settings apply. With a `workspace`, the paths are folders of transcripts,
@@ -74,6 +77,7 @@ class Ingest:
         everything: bool = False,
         follow_symlinks: bool = False,
         keep_missing: bool = False,
+        no_ignore: bool = False,
         sizes: tuple[int, int] | None = None,
         workspace: str | None = None,
         workers: int = 1,
@@ -93,6 +97,7 @@ class Ingest:
             exclude=tuple(exclude),
             follow_symlinks=follow_symlinks,
             keep_missing=keep_missing,
+            no_ignore=no_ignore,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
             workspace=workspace,
@@ -101,6 +106,7 @@ class Ingest:
         self._rechunk = rechunk
         self._workers = workers
         self._embeds = False
+        self._may_leave_out = False  # remove notes that other programs' lists now leave out
         self._total = 0  # files
         self._done = 0
         self._reached: dict[str, Progress] = {}  # by stage
@@ -113,6 +119,7 @@ class Ingest:
         the collection.
         """
         check_paths(paths)
+        self._may_leave_out = True
         sources = plan.select_sources(
             paths, self._template, collection, self._store.storage.sources, self.report
         )
@@ -256,14 +263,19 @@ class Ingest:
         """Remove the documents of files that the walk did not find."""
         source = listing.source
         gone = listing.to_remove()
+        left_out = {} if self._may_leave_out else listing.newly_left_out()
+        if left_out:
+            gone = [doc_id for doc_id in gone if doc_id not in left_out]
+            self.report.notes.append(_newly_left_out_line(source, left_out))
         if listing.is_empty and not source.is_file:
-            vanished = [doc_id for doc_id in listing.vanished() if doc_id not in gone]
+            kept = {*gone, *left_out}
+            vanished = [doc_id for doc_id in listing.vanished() if doc_id not in kept]
             if vanished and not outlives_files(source):
-                kept = plural(len(vanished), "document from here was", "documents from here were")
+                number = plural(len(vanished), "document from here was", "documents from here were")
                 them = "it" if len(vanished) == 1 else "them"
                 reason = (
                     f"no file here matches {_either(source)} any more; "
-                    f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "
+                    f"{number} kept; `hybrid-memory delete --path {quote(source.path)}` "
                     f"removes {them}"
                 )
                 self.report.error(source.path, reason, "nothing matches")
@@ -347,6 +359,21 @@ def check_paths(paths: object) -> None:
     """Raise TypeError for a single string: it would be read letter by letter."""
     if isinstance(paths, str):
         raise TypeError(f"paths: {paths!r} is not a list of paths")
+
+
+def _newly_left_out_line(source: Source, rules: Mapping[str, str]) -> str:
+    notes = plural(len(rules), "note stays", "notes stay")
+    names = sorted(rules)[:NAMED]
+    if len(rules) > NAMED:
+        names.append(f"{len(rules) - NAMED:,} more")
+    by_rule = ", ".join(f"{count:,} {rule}" for rule, count in Counter(rules.values()).items())
+    line = (
+        f"{notes} in the memory, although now left out by rule ({by_rule}): {', '.join(names)}; "
+        f"`{ingest_command(source)}` removes {'it' if len(rules) == 1 else 'them'}"
+    )
+    if all(rule in LISTS for rule in rules.values()):
+        line += ", with --no-ignore keeps them"
+    return line
 
 
 def _either(source: Source) -> str:

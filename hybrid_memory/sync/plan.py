@@ -16,7 +16,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from ..documents.document import mark_of, why_cut_again, without_mark
-from ..documents.files import FoundFile, Walk, Wanted
+from ..documents.files import BY_OTHERS, FoundFile, Walk, Wanted
 from ..documents.formats import format_of, vault_format
 from ..documents.sources import default_collection, outlives_files, walk_of
 from ..documents.workspaces import is_workspace_name
@@ -212,6 +212,20 @@ class Listing(NamedTuple):
             and not os.path.join(str(document.path), "").startswith(unread)
         ]
 
+    def newly_left_out(self) -> dict[str, str]:
+        """The rules of BY_OTHERS that now leave out files of documents, by the ids."""
+        if self.source.is_file or self.source.keep_missing:
+            return {}
+        rules = {document.doc_id: self._rule_of(document) for document in self.missing}
+        return {doc_id: rule for doc_id, rule in rules.items() if rule in BY_OTHERS}
+
+    def _rule_of(self, document: StoredDocument) -> str:
+        """The rule that leaves out an existing file, or a folder around it; "" if there is none."""
+        path = str(document.path)
+        left_out = self.walk.left_out
+        rule = next((left_out[at] for at in (path, *_above(path)) if at in left_out), "")
+        return rule if rule and os.path.isfile(path) else ""
+
     def has_documents(self) -> bool:
         """Whether the store has a document below this folder whose file name matches its patterns."""
         return any(map(self._is_ours, [*self.known.values(), *self.missing]))
@@ -231,7 +245,7 @@ class Listing(NamedTuple):
         if self.source.is_file or self.source.keep_missing:
             return []
         if self.is_empty or self.most_vanished():
-            return [each.doc_id for each in self.missing if each.path in self.walk.left_out]
+            return [each.doc_id for each in self.missing if self._rule_of(each)]
         return self.vanished()
 
     def most_vanished(self) -> list[str]:

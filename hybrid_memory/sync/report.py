@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..documents.files import LINK, BadFileError
+from ..documents.ignores import LISTS
 from ..indexing.pending import Embedded
 from ..text.characters import plural
 
@@ -66,7 +67,10 @@ class Report:
             lines.append(f"without text: {plural(of_subagents, 'transcript')} of subagents")
         if not counts:
             return lines
-        return [*lines, f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` lists them"]
+        ways_out = ["`hybrid-memory doctor` lists them"]
+        if any(self.skipped_by[rule] for rule in LISTS):
+            ways_out.append("`ingest --no-ignore` reads what a list such as .gitignore leaves out")
+        return [*lines, "; ".join([f"left out by rule: {', '.join(counts)}", *ways_out])]
 
     def summary(self) -> list[str]:
         """What was done, as one line; [] if nothing was."""

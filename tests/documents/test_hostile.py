@@ -351,6 +351,14 @@ PATTERNS = {
     "ENCODING": "search",
     "WEB": "match",
     "CLOSING_TAGS": "fullmatch",
+    "BOARD_SETTINGS": "finditer",
+    "BOARD_MARK": "finditer",
+    "BY_NAME": "fullmatch",
+    "BY_NUMBER": "fullmatch",
+    "HINT": "search",
+    "WORD_OF_COPY": "finditer",
+    "GLOB_PART": "finditer",
+    "SET_MEMBER": "finditer",
 }
 UNITS = [
     *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),
@@ -384,7 +392,7 @@ BEGINNINGS = [
 
 # passages.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
 OF_A_FEW_CHARACTERS = {
-    *("LAST_WORD", "DAY", "NUMBERING"),
+    *("LAST_WORD", "DAY", "NUMBERING", "BY_NAME", "GLOB_PART"),
     *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
 }
 

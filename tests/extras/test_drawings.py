@@ -76,6 +76,60 @@ def test_of_a_note_with_a_drawing_the_words_are_text_with_their_lines(
     assert [hit["doc_id"] for hit in store.search("tag:plans valve")] == [doc_id]
 
 
+BOARD = """\
+---
+kanban-plugin: board
+---
+
+## To do
+
+- [ ] Ask the plumber
+
+## Done
+
+**Complete**
+- [x] Order the valve
+
+***
+
+## Archive
+
+- [x] Old card
+
+%% kanban:settings
+```
+{"kanban-plugin":"board","list-collapse":[false,false]}
+```
+%%
+"""
+
+
+@pytest.mark.parametrize("name", ["plan.md", "plan.excalidraw.md", "plan.markdown", "plan.txt"])
+@pytest.mark.parametrize(
+    ("text", "shown", "hidden"),
+    [
+        (NOTE, "Kettle of the cellar", "compressed-json"),
+        (NOTE.partition("```")[0] + '{"versionNonce": 1}\n%%\n', "Kettle", "versionNonce"),
+        (NOTE.replace("parsed", "raw"), "Valve leaks", "Excalidraw Data"),
+        (BOARD, "Ask the plumber", "list-collapse"),
+        (BOARD, "Old card", "Complete"),
+        (BOARD.replace("\n```\n", "").replace("\n%%\n", " %%\n"), "Old card", "kanban:settings"),
+    ],
+)
+def test_the_key_of_a_plugin_chooses_the_reader_whatever_the_name(
+    store: HybridStore, tmp_path: Path, name: str, text: str, shown: str, hidden: str
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / name).write_text(text)
+    Ingest(store, patterns=["*.md", "*.txt"]).run([str(tmp_path / "notes")])
+    indexed = "\n".join(texts(store, f"notes/{name}"))
+    assert shown in indexed
+    assert hidden not in indexed
+    (tmp_path / "notes" / name).write_text(text.replace("-plugin:", "-plug:"))
+    Ingest(store, patterns=["*.md", "*.txt"]).run([str(tmp_path / "notes")])
+    assert hidden in "\n".join(texts(store, f"notes/{name}"))
+
+
 def drawn(*elements: Any, **more: Any) -> bytes:
     return json.dumps({"type": "excalidraw", "elements": elements} | more).encode()
 
@@ -158,7 +212,5 @@ def test_the_time_for_a_canvas_does_not_grow_with_groups_times_texts() -> None:
 
 
 def test_drawings_have_formats_of_their_own() -> None:
-    assert format_of("a.excalidraw.md") is drawings.NOTE
-    assert format_of("a.md") is not drawings.NOTE
     assert not format_of("a.canvas").is_text
     assert not format_of("a.excalidraw").is_text

@@ -30,8 +30,8 @@ SAID = (
 
 
 LEFT_OUT = (
-    "left out: README.md (1 file), src (1 file); beside agent notes, only vaults, agent files and folders memory "
-    "and notes are ingested; `hybrid-memory ingest --path PATH` adds any other"
+    "left out: 2 files: skills (1 file), src (1 file); skills, folders of programs and ignored files are no "
+    "notes; `hybrid-memory ingest --path PATH` adds any of them"
 )
 
 
@@ -54,7 +54,11 @@ def workspace(home: Path) -> Path:
         "MEMORY.md",
         "AGENTS.md",
         "README.md",
+        "docs/c.md",
+        "docs/plan.png",
         "src/b.md",
+        *(f"src/{number}.py" for number in range(6)),
+        "skills/x/SKILL.md",
     ):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(f"# {name}\n\nThe gpu server has port 2222.\n")
@@ -98,6 +102,8 @@ def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(
     assert found(done) == {
         "AGENTS.md": ("file", 1, False, False),
         "MEMORY.md": ("file", 1, False, False),
+        "README.md": ("file", 1, False, False),
+        "docs": ("folder", 1, False, False),
         "memory": ("folder", 1, False, False),
         "notes": ("folder", 1, False, False),
         "sessions": ("sessions", 1, False, False),
@@ -107,7 +113,7 @@ def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(
         f"hybrid-memory: {LEFT_OUT}",
     ]
     rest = [(os.path.basename(p["path"]), p["files"]) for p in json.loads(done.stdout)["left_out"]]
-    assert rest == [("README.md", 1), ("src", 1)]
+    assert rest == [("skills", 1), ("src", 1)]
     assert "next" not in json.loads(done.stdout)
 
 
@@ -115,14 +121,21 @@ def test_yes_takes_in_the_notes_but_no_sessions(run: Run, workspace: Path) -> No
     done = run("init", str(workspace), "--yes")
     assert done.returncode == 0
     assert {name: taken for name, (_, _, taken, _) in found(done).items()} == {
-        "AGENTS.md": True, "MEMORY.md": True, "memory": True, "notes": True, "sessions": False,
+        "AGENTS.md": True, "MEMORY.md": True, "README.md": True, "docs": True, "memory": True, "notes": True, "sessions": False,
     }  # fmt: skip
     assert (
         "session transcripts are private and were left out; use --sessions to ingest them"
         in done.stderr
     )
     ids = [document["doc_id"] for document in answer(run("list"))["documents"]]
-    assert sorted(ids) == ["AGENTS.md", "MEMORY.md", "memory/2026-01-05.md", "notes/deep/a.md"]
+    assert sorted(ids) == [
+        "AGENTS.md",
+        "MEMORY.md",
+        "README.md",
+        "docs/c.md",
+        "memory/2026-01-05.md",
+        "notes/deep/a.md",
+    ]
 
 
 def test_sessions_are_taken_when_they_are_asked_for_and_masked(run: Run, workspace: Path) -> None:
@@ -153,7 +166,7 @@ def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path
     run("ingest", "--path", str(workspace))
     places = found(run("init", str(workspace), "--yes"))
     assert {name: in_memory for name, (_, _, _, in_memory) in places.items()} == {
-        "AGENTS.md": True, "MEMORY.md": True, "memory": True, "notes": True, "sessions": False,
+        "AGENTS.md": True, "MEMORY.md": True, "README.md": True, "docs": True, "memory": True, "notes": True, "sessions": False,
     }  # fmt: skip
 
 
@@ -162,7 +175,7 @@ def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
 ) -> None:
     status, seen = typed(environ, "n\n", "init", str(workspace))
     assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
-    assert "Ingest 4 files? [Y/n]" in seen
+    assert "Ingest 6 files? [Y/n]" in seen
     assert "of sessions" not in seen
     status, seen = typed(environ, "\n\n", "init", str(workspace))  # what Enter means
     assert status == 0
@@ -171,8 +184,8 @@ def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
         f"{environ['HOME']}/.openclaw/agents/main/sessions"
     ] is False
     status, seen = typed(environ, "y\n", "init", str(workspace))
-    assert (status, "Ingest 4 files" in seen) == (0, False)
-    assert answer(run("stats"))["doc_count"] == 5
+    assert (status, "Ingest 6 files" in seen) == (0, False)
+    assert answer(run("stats"))["doc_count"] == 7
 
 
 def test_the_lines_that_are_printed_run_from_anywhere(
@@ -362,7 +375,7 @@ def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(
     workspace: Path, environ: dict[str, str]
 ) -> None:
     _, seen = typed(environ, "n\n", "init", str(workspace))
-    assert "Left out: beside agent notes" in seen
+    assert "Left out, 2 files: skills, folders of programs" in seen
     assert re.search(r"/src  \(1 file, \d+ bytes\)", seen)
 
 

@@ -1,9 +1,9 @@
 """Read the texts in drawings: Excalidraw files and Obsidian canvases. The JSON of their shapes is
-left out.
+left out, and so are the settings of boards.
 
 The formats are those of Excalidraw (docs.excalidraw.com, "JSON schema"), of its plugin for
-Obsidian, which keeps a drawing in a note, and of JSON Canvas 1.0 (jsoncanvas.org). Malformed
-elements are left out; the rest of the drawing is read.
+Obsidian, which keeps a drawing in a note, of Obsidian's plugin Kanban, and of JSON Canvas 1.0
+(jsoncanvas.org). Malformed elements are left out; the rest of the drawing is read.
 """
 
 import json
@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-from ...documents.markdown import Markdown
-from ...documents.structure import Structure
 from ...storage.prepared import Extract
 from .blocks import LIKE_MARKDOWN_MARK
 from .extracted import ExtractError
@@ -26,7 +24,10 @@ PLUGIN_DATA = re.compile(
 )
 TEXT_ID = re.compile(r"[ \t]\^[\w-]{8}(?=[ \t]*(?:\n|\Z))")
 FILE_ID = re.compile(r"(?<=\n)(?:[0-9a-f]{40}|[\w-]{21}|[\w-]{8}): (?=\[\[|https?:|\$\$)")
-DRAWING = re.compile(r"\n#{1,2} Drawing[ \t]*\n[ \t]*(?:\n|```)")
+DRAWING = re.compile(r"\n#{1,2} Drawing[ \t]*\n[ \t]*(?:\n|```|\{)")
+# Kanban's settings at the end of a board, and its mark of a list whose cards are done
+BOARD_SETTINGS = re.compile(r"\n%% kanban:settings\b(?:[^%]|%(?!%))*+(?:%%)?")
+BOARD_MARK = re.compile(r"(?<=\n)\*\*Complete\*\*[ \t]*(?=\n|\Z)")
 
 
 def without_drawing(text: str) -> str:
@@ -37,15 +38,10 @@ def without_drawing(text: str) -> str:
     return FILE_ID.sub("", TEXT_ID.sub("", PLUGIN_DATA.sub("", text)))
 
 
-class Drawing(Markdown):
-    """The format of `.excalidraw.md`; implements `formats.Format`."""
+def without_settings(text: str) -> str:
+    """Remove Kanban's own data from a board, but keep every line."""
+    return BOARD_MARK.sub("", BOARD_SETTINGS.sub(lambda data: "\n" * data[0].count("\n"), text))
 
-    def structure(self, text: str) -> Structure:
-        """As in `Markdown`."""
-        return super().structure(without_drawing(text))
-
-
-NOTE = Drawing()
 
 Shape = dict[str, Any]
 MOST_GROUPS = 500  # that texts are compared with; the smallest ones of a canvas

@@ -12,7 +12,7 @@ from ...errors import MissingStoreError, StoreError, WayOut
 from ...storage.rows import UPGRADED
 from .connection import LOCK, Connection
 
-VERSION = 6
+VERSION = 7
 
 
 START_OF_ID = 500  # characters: a value in an index has at most 2,700 bytes
@@ -192,6 +192,7 @@ create table folders (                     -- ingested folders and files, with t
     doc_id          text,
     metadata        text not null default '{}',
     workspace       bytea,                 -- of transcripts: read only sessions that began in it
+    no_ignore       boolean not null default false,
     primary key (space, host, collection, path)
 );
 

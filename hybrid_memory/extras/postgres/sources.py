@@ -26,7 +26,7 @@ and    not is_file
 """
 SOURCES = """
 select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-       chunk_overlap, doc_id, metadata, workspace
+       chunk_overlap, doc_id, metadata, workspace, no_ignore
 from   folders
 where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
 and    path = coalesce(%(path)s::bytea, path)
@@ -34,10 +34,11 @@ order  by collection, path
 """
 REMEMBER = """
 insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks,
-                     keep_missing, chunk_size, chunk_overlap, doc_id, metadata, workspace)
+                     keep_missing, chunk_size, chunk_overlap, doc_id, metadata, workspace,
+                     no_ignore)
 values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s,
         %(follow_symlinks)s, %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s,
-        %(workspace)s)
+        %(workspace)s, %(no_ignore)s)
 """
 FORGET = """
 delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s
@@ -130,6 +131,7 @@ def _source(
     own_id: str | None,
     metadata: str,
     workspace: bytes | None,
+    no_ignore: bool,
 ) -> Source:
     return Source(
         str(from_column(path)),
@@ -144,4 +146,5 @@ def _source(
         own_id,
         tuple(json.loads(metadata).items()),
         from_column(workspace),
+        no_ignore,
     )

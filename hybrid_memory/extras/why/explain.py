@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ...documents.document import OTHER_SETTINGS, OTHER_VERSION, why_cut_again
 from ...documents.files import (
+    CONFLICT,
     EVICTED,
     EXCLUDED,
     GENERATED,
@@ -21,6 +22,7 @@ from ...documents.files import (
     LINK,
     OTHER_WORKSPACE,
     PATTERN,
+    SKILL,
     SKIPPED_FOLDERS,
     SPECIAL,
     TEMPLATES,
@@ -30,6 +32,7 @@ from ...documents.files import (
     open_regular,
 )
 from ...documents.formats import format_of, open_file, refusal
+from ...documents.ignores import LISTS
 from ...documents.markdown import parse
 from ...documents.sources import chunking_of, default_collection, ingest_command, walk_of
 from ...documents.workspaces import FOLDERS
@@ -57,6 +60,9 @@ REASONS = {
     "excluded": "--exclude leaves it out",
     LINK: "symbolic links are not followed",
     SPECIAL: "only regular files are read",
+    **dict.fromkeys(LISTS, "a list of files to ignore leaves it out"),
+    SKILL: "it is a skill of agents, a folder with a SKILL.md",
+    CONFLICT: "a sync program made this copy of the file beside it",
     TEMPLATES: "it is the template folder in the vault's settings",
     OTHER_WORKSPACE: "its session began in a folder outside the workspace",
     UNKNOWN_WORKSPACE: "it does not name the folder in which its session began",
@@ -329,6 +335,9 @@ def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
             others = _other_excludes(source, path)
             globs = ", ".join(glob for glob in source.exclude if glob not in others)
             return Missing(path, source, rule, f"--exclude {globs} leaves it out")
+        if rule in LISTS:
+            line = wanted.ignored(path, os.path.isdir(path))
+            return Missing(path, source, rule, f"{line and line.line} leaves it out")
         if rule:
             subject = "" if name == names[-1] else f"{path}: "
             return Missing(path, source, rule, subject + REASONS[rule])
@@ -359,9 +368,13 @@ def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
 def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
     path, source, rule, _ = file
     again = f"`{ingest_command(source)}` ingests it"
-    if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE) or (rule == HIDDEN and os.path.isfile(path)):
+    if rule in LISTS:
+        return f"`{ingest_command(source._replace(no_ignore=True))}` ingests it"
+    if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE, CONFLICT) or (
+        rule == HIDDEN and os.path.isfile(path)
+    ):
         return f"`hybrid-memory ingest --path {quote(path)}` ingests it"
-    if rule in (HIDDEN, GENERATED, TEMPLATES, *SKIPPED_FOLDERS):
+    if rule in (HIDDEN, GENERATED, TEMPLATES, SKILL, *SKIPPED_FOLDERS):
         name = default_collection(path, False, source.patterns)
         return f"`{ingest_command(source._replace(path=path, collection=name))}` ingests the folder"
     if rule == PATTERN:

@@ -8,7 +8,7 @@ import sqlite3
 from ...errors import StoreError
 from ..bm25 import TOKENIZER
 
-VERSION = 6
+VERSION = 7
 # FTS5 has secure-delete; without it, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # distinguishes our files from other SQLite databases
@@ -113,6 +113,7 @@ create table folders (                -- ingested folders and files, with their 
     doc_id          text,             -- of a single file, if it is not the file's name
     metadata        text not null default '{}', -- JSON; of a single file: overrides its front matter
     workspace       text,             -- of transcripts: read only sessions that began in it
+    no_ignore       integer not null default 0,
     primary key (collection, path)
 ) without rowid;
 """

@@ -21,7 +21,7 @@ and    exists (select 1 from documents where collection = :collection)
 """
 SOURCES = """
 select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-       chunk_overlap, doc_id, metadata, workspace
+       chunk_overlap, doc_id, metadata, workspace, no_ignore
 from   folders
 where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
 order  by collection, path
@@ -29,8 +29,8 @@ order  by collection, path
 REMEMBER = """
 insert or replace into folders
        (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-        chunk_overlap, doc_id, metadata, workspace)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        chunk_overlap, doc_id, metadata, workspace, no_ignore)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 FORGET = "delete from folders where collection = ? and path = ?"
 FORGET_OTHERS = "delete from folders where collection = ? and not is_file and path <> ?"
@@ -70,6 +70,7 @@ class Sources(KnownSources):
             source.own_id,
             json.dumps(dict(source.metadata)),
             path_to_column(source.workspace),
+            source.no_ignore,
         )
         self._conn.execute(
             REMEMBER, (source.collection or "", path_to_column(source.path), *row, *own)
@@ -101,6 +102,7 @@ def _source(
     own_id: str | None,
     metadata: str,
     workspace: str | bytes | None,
+    no_ignore: int,
 ) -> Source:
     return Source(
         str(path_from_column(path)),
@@ -115,4 +117,5 @@ def _source(
         own_id,
         tuple(json.loads(metadata).items()),
         path_from_column(workspace),
+        bool(no_ignore),
     )

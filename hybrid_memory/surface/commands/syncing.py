@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ALL = "read every changed transcript, even if little is new"
 # Options that need --path
-OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missing")
+OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missing", "no_ignore")
 
 
 def ingest_options(parser: Parser) -> None:
@@ -60,6 +60,11 @@ def ingest_options(parser: Parser) -> None:
     parser.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     parser.add_argument(
         "--keep-missing", action="store_true", help="keep the documents of deleted files"
+    )
+    parser.add_argument(
+        "--no-ignore",
+        action="store_true",
+        help="also read what .gitignore, .ignore and Obsidian's excluded files leave out",
     )
     add_json(parser)
     examples(
@@ -121,6 +126,7 @@ def _options(args: Namespace) -> dict[str, Any]:
             "everything": args.all,
             "follow_symlinks": args.follow_symlinks,
             "keep_missing": args.keep_missing,
+            "no_ignore": args.no_ignore,
         }
     for name in OF_A_PATH:
         if getattr(args, name, None):
