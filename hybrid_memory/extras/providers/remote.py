@@ -33,7 +33,7 @@ Sign = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 
 class RemoteSession:
-    """The connections to one server, with the interface of `transport.Session`."""
+    """The connections to one server, with the interface of `transport.ServerSession`."""
 
     def __init__(self, url: str, host: str, sign: Sign | None, *, direct: bool) -> None:
         """`sign` adds the key to a request. With `direct`, no proxy is used; otherwise the
