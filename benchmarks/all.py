@@ -40,6 +40,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
     "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
     "cut": ["cut.py", "--small"],
+    "parts": ["parts.py", "--small"],
     "precision_mem_bench": ["precision_mem_bench.py", "--small"],
     "longmemeval": ["longmemeval.py", "--small"],
     "weeks": ["weeks.py", "--small"],

@@ -31,10 +31,10 @@ USER = "test-user"
 SLOTS = {"maxBeliefs": 20, "maxQuestions": 15}
 SETTINGS: list[dict[str, float]] = [
     {},
-    {"floor": 0.25},
+    {"floor": 0.3},
     *({"stop": stop} for stop in (0.25, 0.4, 0.5, 0.6)),
-    *({"stop": stop, "floor": 0.25} for stop in (0.25, 0.5)),
-    *({"stop": stop, "floor": 0.25, "in_force": True} for stop in (0.25, 0.5)),
+    *({"stop": stop, "floor": 0.3} for stop in (0.25, 0.4, 0.5)),
+    *({"stop": stop, "floor": 0.3, "in_force": True} for stop in (0.25, 0.4, 0.5)),
     *({"min_confidence": least} for least in (0.15, 0.2, 0.25)),
 ]
 Json = dict[str, Any]

@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
-ORDER = (
-    "confidence rates each passage alone; "
-    "the order also uses neighbouring passages, the document and dates"
-)
-OTHER_WORDS = "the same question in other words, in `also`, may find more"
+ORDER = "confidence rates each passage alone; the order also uses the document, its name and dates"
+OTHER_WORDS = "other words, in `also`, or `get` of the best note may find more"
 UNCLEAR = {"some": "no strong match", "faint": "only faint matches, perhaps unrelated"}
 UNREAD_TIME = (
     "the time {!r} was not understood; write 2026-01-05, in October or last 5 days, or use a filter"

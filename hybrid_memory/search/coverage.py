@@ -12,8 +12,8 @@ and "want". Of this weight counts
     SAME_STEM  if it has another form of the word
     up to 1    if it has a near word: (cosine - UNRELATED) / (1 - UNRELATED)
 
-and BESIDES of that if only the headings above the text, the path or the front matter have the word.
-Chinese, Japanese, Korean and Thai words are grams, which a text contains or not (text/analyzer.py).
+The headings above the text, the path and the front matter count like the text. Chinese, Japanese,
+Korean and Thai words are grams, which a text contains or not (text/analyzer.py).
 
 Near words and the lengths of vectors are used with embeddings of the built-in English model; with
 others, every length is 1. The figures were found on judged collections (docs/measurements.md).
@@ -43,24 +43,12 @@ if TYPE_CHECKING:
 
 SAME_STEM = 0.9
 UNRELATED = 0.3  # the cosine of words that have nothing in common
-BESIDES = 0.7
-BARE = 0.5  # the factor for a chunk that has only tags and links
 START = 3  # letters that the forms of a word share
 # For bytes.translate: a text is cut at ASCII characters that are no letters or digits
 CUT = bytes(code if code >= 0x80 or chr(code).isalnum() else 0x20 for code in range(0x100))
 
 # Words of the query, how much of each, and whether it is the word itself, in any form
 Worth = list[tuple[str, float, bool]]
-
-# A chunk without words of its own: besides headings only tags, links, and labels in front of them
-LONGEST_BARE = 500  # characters
-# Most characters are rejected by the first condition, which is faster than the alternatives
-_LINK_OR_TAG = (
-    r"(?=[!\[h#])(?:!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+|(?<!\w)#\w[\w/-]*)"
-)
-_HEADING = r"(?m)^\s*#+ .*$"
-_SIGNS = " \t>*+-,;|·•"
-_LABEL_OR_BULLET = r"(?m)^[\s>*+-]*(?:\^?\**[\w ]{1,30}\**:\**)?[\s,;|·•*+-]*$"
 
 
 class Coverage:
@@ -86,8 +74,8 @@ def of_chunks(
     is_english = (storage.embeddings.identity() or {}).get("provider") == "builtin"
     near_words = _near_words() if is_english else None
     weights = _weights(query, rarities, near_words)
-    besides = {chunk.id: _besides(chunk) for chunk in chunks}
-    pieces = _Pieces(chain((chunk.text for chunk in chunks), *besides.values()))
+    texts = {chunk.id: [chunk.text, *_besides(chunk)] for chunk in chunks}
+    pieces = _Pieces(chain.from_iterable(texts.values()))
     worth = _worth(query, pieces, near_words)
     sequences = [form for form in query.forms if len(form.tokens) > 1]
     days = [word for word in rarities if date_of_token(word) != word]
@@ -96,30 +84,24 @@ def of_chunks(
     for chunk in chunks:
         parts: dict[str, float] = {}
         terms: set[str] = set()
-        for text in (chunk.text, *besides[chunk.id]):
-            place = 1.0 if text is chunk.text else BESIDES
+        for text in texts[chunk.id]:
             for piece in pieces.of[text] & worth.keys():
                 for word, part, is_word in worth[piece]:
-                    if place * part > parts.get(word, 0.0):
-                        parts[word] = place * part
+                    parts[word] = max(part, parts.get(word, 0.0))
                     if is_word:
                         terms.add(word)
-            for day in days:
-                if day in _days_in(text):
-                    terms.add(day)
-                    parts[day] = max(place, parts.get(day, 0.0))
+            found = [day for day in days if day in _days_in(text)]
             for form in sequences:
                 if _has_in_sequence(text, form.tokens, pieces):
-                    terms.update(form.words)
-                    parts |= {word: max(place, parts.get(word, 0.0)) for word in form.words}
+                    found += form.words
+            terms.update(found)
+            parts |= dict.fromkeys(found, 1.0)
         of_own: dict[str, float] = {}
         for word in rarities:
             if word in parts:
                 own = query.stands_for(word)
                 of_own[own] = max(parts[word], of_own.get(own, 0.0))
         share = sum(weights[own] * part for own, part in of_own.items()) / total
-        if is_bare(chunk.text):
-            share *= BARE
         coverages[chunk.id] = Coverage(
             min(share, 1.0),
             {word: parts[word] for word in rarities if word in parts},
@@ -133,36 +115,6 @@ def _days_in(text: str) -> frozenset[str]:
     """The tokens of the days that a text writes, in any form."""
     written = written_days(fold(text).lower())
     return frozenset(token for day in written for token in tokens_of(day.date))
-
-
-def is_bare(text: str) -> bool:
-    """Whether a text has no words of its own: besides headings, only tags, links and labels.
-
-    '## Tags\\n\\nTags: #item [[Shields]]' -> True
-    """
-    if len(text) > LONGEST_BARE or _begins_with_words(text):
-        return False
-    words = re.sub(_LINK_OR_TAG, "", text)
-    if words == text or any(map(_is_words, words.split("\n"))):
-        return False
-    return not re.sub(_LABEL_OR_BULLET, "", re.sub(_HEADING, "", words)).strip()
-
-
-def _begins_with_words(text: str) -> bool:
-    """Whether a line above the first bracket has words outside headings, tags and labels, or the text
-    has no link or tag. This decides most texts without a pattern.
-    """
-    for line in text.split("\n"):
-        if "[" in line:
-            return False
-        if _is_words(line):
-            return True
-    return "#" not in text and "http" not in text
-
-
-def _is_words(line: str) -> bool:
-    """Whether a line without links has words, and is no heading, tag or label."""
-    return line.lstrip(_SIGNS)[:1].isalnum() and not ("#" in line or ":" in line)
 
 
 @cache

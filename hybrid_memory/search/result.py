@@ -186,7 +186,7 @@ def match(confidence: float) -> str:
 FLOOR = SOME
 # An agent pays for each passage. Its answers end where scores fall below this share of the best, not
 # where a budget is full; the benchmark `cut` measures what that loses.
-AGENT_STOP = 0.25
+AGENT_STOP = 0.4
 AGENT_LIMIT = 10  # passages
 AGENT_BUDGET = 6000  # characters, about 1,500 tokens; ten passages seldom have more
 

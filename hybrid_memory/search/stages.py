@@ -5,8 +5,10 @@ numbers below were measured on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
+from functools import lru_cache
+from heapq import nlargest
 from itertools import chain
 from math import exp, log
 from typing import TYPE_CHECKING
@@ -17,11 +19,12 @@ from ..storage.filters import Filters
 from ..text import analyzer, equality
 from ..text.characters import fold, spellings
 from ..text.dates import age
-from ..text.order import LONGEST_QUESTION
+from ..text.languages import function_words
 from ..text.periods import mentions
+from ..text.query import MAIN
 from ..text.roles import ASSISTANT
 from ..text.written_days import date_of_token
-from .coverage import of_chunks
+from .coverage import START, of_chunks
 from .hit import Hit
 from .state import SearchState
 
@@ -29,17 +32,17 @@ if TYPE_CHECKING:
     from ..text.periods import Period
     from ..text.query import Query
 
-NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
 DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
+NAME_FACTOR = 1.15  # of the score of a chunk whose document's whole name is in the query
 ASSISTANT_SHARE = 0.7  # of the score of a chunk in which only an assistant speaks
 TRANSCRIPT = ".jsonl"  # end of the ids of sessions
 NOTE_SHARE = 0.45  # of the share of the question that the best session has
-QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")  # also full width, Arabic, Greek
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
 VAGUE_SHARE = DATE_SHARE / 2  # the same, if the query is not exact: "four years ago"
 AGREEMENT_SHARE = 0.2  # of the scores of all phrasings that found a chunk besides the best one
-MOST_WITHOUT_NAME = 0.49  # confidence of a passage that lacks a name of the query: not strong
+NOT_STRONG = 0.54  # the most confidence of a passage that lacks a name of the query or has a rival
+RIVAL = 0.9  # of the score of a passage; a passage of another document that has it is a rival
 FIRST = 10  # results, the ones that people read
 MOST_OF_ONE = 3  # of these, how many hits may be of one document
 LEAST_DECAY = 1e-200  # so that no age makes a score 0
@@ -73,21 +76,27 @@ def matching_texts(texts: Iterable[str], query: "Query") -> set[str]:
 
 
 def boost_context(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """In the hybrid mode, raise scores by the neighbours and the document of a hit.
+    """In the hybrid mode, raise scores by the document of a hit.
 
     A chunk of a few lines has little evidence; among other chunks that answer, it is more likely
-    the right place. Larger shares find more right documents and fewer right passages.
+    the right place. Larger shares find more right documents and fewer right passages. And of
+    documents that have the name in the query, the one with this whole name is meant: "Heron", not
+    "Heron Mirror North", which repeats the word.
     """
-    return add_context(list(hits)) if state.request.mode == "hybrid" else hits
+    if state.request.mode != "hybrid":
+        return hits
+    candidates = list(hits)
+    return add_context(candidates, named(candidates))
 
 
-def add_context(hits: list[Hit]) -> list[Hit]:
-    """Add shares of the neighbours' and the document's scores to each score.
+def add_context(hits: list[Hit], named: Collection[str] = ()) -> list[Hit]:
+    """Add a share of the document's best scores to each score, and raise those of documents whose
+    ids are in `named`.
 
-    All scores are then scaled so that the best one is unchanged. Where every document has one hit,
-    nothing changes.
+    All scores are then scaled so that the best one is unchanged. Where every document has one hit
+    and no name is in the query, nothing changes.
     """
-    scores = {(hit.doc_id, hit.number): hit.score for hit in hits}
+    highest = max((hit.score for hit in hits), default=0.0)
     scores_of_documents: dict[str, list[float]] = defaultdict(list)
     for hit in hits:
         scores_of_documents[hit.doc_id].append(hit.score)
@@ -96,11 +105,45 @@ def add_context(hits: list[Hit]) -> list[Hit]:
         best = sorted(document_scores, reverse=True)[:BEST]
         sums[doc_id] = DOCUMENT_SHARE * sum(best)
     for hit in hits:
-        beside = ((hit.doc_id, hit.number + step) for step in (-1, 1))
-        of_neighbours = sum(scores.get(neighbour, 0.0) for neighbour in beside)
-        hit.add("neighbours", NEIGHBOUR_SHARE * of_neighbours)
         hit.add("document", sums[hit.doc_id])
-    return rescaled(hits, max(scores.values(), default=0.0))
+        if hit.doc_id in named:
+            hit.multiply("name", NAME_FACTOR)
+    return rescaled(hits, highest)
+
+
+def named(hits: Iterable[Hit]) -> set[str]:
+    """The ids of the documents whose file name or first heading stands in the query with all its words,
+    in any form, and in no longer name that does. Function words and numbers do not count.
+    """
+    names: dict[str, set[frozenset[str]]] = defaultdict(set)
+    asked: set[str] = set()
+    starts: set[str] = set()
+    for hit in hits:
+        if not asked:
+            asked = {word.tokens[0].lower() for word in hit.phrasing.searched.affordable_words}
+            starts = {word[:START] for word in asked}
+        file_name = analyzer.stem(hit.doc_id.rpartition("/")[2])
+        for text in (file_name, hit.candidate.heading_path.partition(" > ")[0]):
+            words = _words_of_name(text)
+            if words and all(word[:START] in starts for word in words):
+                names[hit.doc_id].add(words)
+    if not names:
+        return set()
+    stem_of = stems(asked.union(*chain.from_iterable(chain.from_iterable(names.values()))))
+    stemmed = {
+        doc_id: {frozenset(stem_of.get(word, word) for word in words) for words in of_document}
+        for doc_id, of_document in names.items()
+    }
+    asked = {stem_of.get(word, word) for word in asked}
+    whole = {words for words in chain.from_iterable(stemmed.values()) if words <= asked}
+    longest = {words for words in whole if not any(words < other for other in whole)}
+    return {doc_id for doc_id, of_document in stemmed.items() if of_document & longest}
+
+
+@lru_cache(1024)
+def _words_of_name(text: str) -> frozenset[str]:
+    words = analyzer.searchable(text).lower().split()
+    return frozenset(word for word in words if not word.isdigit()) - function_words()[MAIN]
 
 
 def rescaled(hits: Iterable[Hit], best: float) -> list[Hit]:
@@ -213,14 +256,10 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
 
 
 def demote_assistants(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """For a short question in the hybrid mode, lower the scores of what only the assistant says in a
-    conversation: its pages answer less often than what the user said.
-
-    A long message in place of a question looks for what was said about its subject by both.
+    """In the hybrid mode, lower the scores of what only the assistant says in a conversation: its pages
+    answer less often than what the user said.
     """
-    text = state.query.text.strip()
-    is_question = len(text) < LONGEST_QUESTION and text.endswith(QUESTION_MARKS)
-    if not is_question or state.request.mode != "hybrid":
+    if state.request.mode != "hybrid":
         return hits
     lowered = list(hits)
     for hit in lowered:
@@ -420,12 +459,13 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     store: it removes the similarity that a model gives to any two texts. Standard deviations above
     the mean were a worse measure on judged collections, because they grow with the number of
     subjects in a store. A passage that lacks a name of the query, one about another person or thing,
-    has at most MOST_WITHOUT_NAME.
+    has at most NOT_STRONG, and so has one with a rival in another document.
 
     Where the coverage is not known yet, it is computed in batches: `limit` hits first, then twice as
     many each time, as later stages ask for them.
     """
     ranked = list(hits)
+    best = _best_of_documents(ranked)
     start = 0
     size = state.request.limit
     while start < len(ranked):
@@ -436,9 +476,18 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
         for hit in batch:
             hit.nearness = hit.fused.nearness.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
-            if hit.lacks_name:
-                hit.confidence = min(hit.confidence, MOST_WITHOUT_NAME)
+            others = (score for doc_id, score in best if doc_id != hit.doc_id)
+            if hit.lacks_name or next(others, 0.0) > RIVAL * hit.score_before_decay:
+                hit.confidence = min(hit.confidence, NOT_STRONG)
             yield hit
+
+
+def _best_of_documents(hits: Iterable[Hit]) -> list[tuple[str, float]]:
+    """The two documents with the best scores, before they age."""
+    best: dict[str, float] = {}
+    for hit in hits:
+        best[hit.doc_id] = max(hit.score_before_decay, best.get(hit.doc_id, 0.0))
+    return nlargest(2, best.items(), key=lambda item: item[1])
 
 
 def _set_coverage(batch: Sequence[Hit], state: SearchState) -> None:

@@ -9,7 +9,7 @@ const MISSING =
   "the command hybrid-memory is not installed; in a checkout of hybrid-memory: uv tool install --editable . && hybrid-memory init";
 const MOST_BYTES = 4_000_000;
 // Written by docs/make_agent_texts.py
-const OPTIONS = ["--refresh", "--format", "md", "--limit", "10", "--stop", "0.25", "--floor", "0.3", "--budget", "6000"];
+const OPTIONS = ["--refresh", "--format", "md", "--limit", "10", "--stop", "0.4", "--floor", "0.3", "--budget", "6000"];
 const PHRASINGS = "two other phrasings, with words that the note might use";
 const SUBJECTS = "past work, decisions, people, hosts, dates or preferences";
 const BEFORE_COMPACTION = "Before your context is compacted, write what matters to";

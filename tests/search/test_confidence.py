@@ -13,6 +13,7 @@ from hybrid_memory.search.advice import OTHER_WORDS
 from hybrid_memory.search.coverage import Coverage, of_chunks
 from hybrid_memory.search.fusion import measure_nearness
 from hybrid_memory.search.request import Request
+from hybrid_memory.search.result import match
 from hybrid_memory.search.stages import confidence
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
@@ -269,3 +270,24 @@ def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
 @pytest.mark.parametrize("option", ["--min-confidence", "--min-score"])
 def test_what_is_no_share_is_wrong_usage(run: Run, option: str, value: str) -> None:
     assert run("search", "x", f"{option}={value}").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("rival", "is_strong"),
+    [
+        ("The pump of the greenhouse is in the shed.", True),
+        ("The telemetry of the greenhouse pump goes to Jonas every week.", False),
+    ],
+)
+def test_a_strong_match_has_no_rival_in_another_note(rival: str, *, is_strong: bool) -> None:
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        store.store("answers", "The telemetry of the greenhouse pump goes to Renate every night.")
+        store.store("rival", rival)
+        for number in range(20):
+            store.store(f"other {number}", f"Soup number {number} needs salt.")
+        query = "who gets the telemetry of the greenhouse pump?"
+        for limit in (1, 10):
+            first, *others = store.search(query, limit)
+            assert first["doc_id"] == "answers" or not is_strong
+            assert (match(first["confidence"]) == "strong") is is_strong
+            assert not any(match(other["confidence"]) == "strong" for other in others)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.search.request import Request
+from hybrid_memory.search.result import match
 from hybrid_memory.text.query import Query
 from tests.command import Run, answer
 
@@ -94,5 +95,5 @@ def test_a_passage_about_another_name_is_no_strong_match(asked: str, is_strong: 
             f"Which long cargo bike was ordered by {asked} with a cargo box?"
         )
         assert first["doc_id"] == "orders"
-        assert (first["confidence"] >= 0.5) == is_strong
+        assert (match(first["confidence"]) == "strong") == is_strong
         assert first["confidence"] >= 0.3

@@ -89,7 +89,8 @@ TOOLS = {
     "memory_search": Tool(
         "Find passages that answer a question, best first. Use it before you answer from your own "
         f"knowledge. Give {PHRASINGS}, in `also`. Each passage has a citation; read its context "
-        "with memory_get. A faint match is probably unrelated; judge by the text. If no passage "
+        "with memory_get. A strong match is about the subject, and perhaps not the answer; a faint "
+        "one is probably unrelated: judge by the text. For all evidence, stop 0.25. If no passage "
         "reaches the floor, floor 0 shows the best ones.",
         {
             "query": Option(
