@@ -147,9 +147,9 @@ def test_lines_for_an_agents_own_files_run_as_printed(workspace: Path) -> None:
     run(workspace, printed("Index a workspace for the first time"))
     (workspace / "memory/2026-01-06.md").write_text("# Tuesday\n\nA new day.\n")
     commands = re.findall(rf"`({re.escape(PREFIX)} [^`]+)`", SKILL.read_text())
-    assert [command.split()[6] for command in commands] == ["search", "get", "update"]
+    assert [command.split()[6] for command in commands] == ["search", "get", "note", "update"]
     for command in commands:
         assert printed_by(
             workspace,
-            command.replace("…", "GPU server").replace("CITATION", "memory/2026-01-05.md#L5-L7"),
+            command.replace("…", "GPU server").replace("CITATION", "memory/2026-01-05.md#L7-L7"),
         )

@@ -3,6 +3,7 @@ import os
 import random
 import sqlite3
 import stat
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,7 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
     scores = first.pop("scores")
     assert scores["keyword"] > 0 and 0 < scores["vector"] <= 1
     assert 0.5 < first.pop("confidence") <= 1
+    datetime.fromisoformat(first.pop("modified"))
     assert first == {
         "doc_id": "notes/gpu",
         "chunk_id": "notes/gpu-1",
@@ -128,6 +130,7 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
         "end_line": 12,
         "citation": "notes/gpu#L10-L12",
         "also": [],
+        "also_dates": [],
         "newer": None,
         "role": None,
         "collection": None,

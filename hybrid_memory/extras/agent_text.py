@@ -32,7 +32,7 @@ Before answering anything about {SUBJECTS}:
 2. Around a passage: `{program} get "CITATION"`
 {CITE} {CONFLICTS} {DATA}
 {BEFORE_COMPACTION} {NOTES}.
-When a fact changes, `{program} note --replaces "CITATION" "the new line"` strikes out the old line."""
+When a fact changes: `{program} note --replaces "CITATION" "the new line"`"""
 
 
 def mcp_instructions(*, writes_notes: bool) -> str:

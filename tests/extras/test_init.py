@@ -194,11 +194,11 @@ def test_the_lines_that_are_printed_run_from_anywhere(
     lines = answer(as_process(("init", str(workspace), "--yes"), environ, tmp_path))
     cron = lines["crontab"].partition("  ")[2]
     commands = [*lines["next"], cron, *re.findall("`(.* .*?)`", lines["agents_md"])]
-    assert len(commands) == 7
+    assert len(commands) == 8
     (tmp_path / "elsewhere").mkdir()
     bare = {"PATH": "/usr/bin:/bin", "HOME": environ["HOME"], "HYBRID_MEMORY_PROVIDER": "none"}
     for command in commands:
-        words = command.replace("CITATION", "MEMORY.md#L1-L1").replace("…", "gpu")
+        words = command.replace("CITATION", "MEMORY.md#L3-L3").replace("…", "gpu")
         done = subprocess.run(
             words, shell=True, cwd=tmp_path / "elsewhere", env=bare, capture_output=True, text=True
         )

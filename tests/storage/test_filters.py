@@ -230,7 +230,7 @@ def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore)
     store.store("inline", "server #work/Acme, #2026-q1 and #123")
     store.store(
         "code",
-        "server `#work`\n\n```\n#work\n```\n\n# about #work\n\nhttps://x.y/#work [a](#work) [[b#work]]",
+        "server `#work`\n\n```\n#work\n```\n\n# about work\n\nhttps://x.y/#work [a](#work) [[b#work]]",
     )
     assert (
         ids(store, Filters(tags=["Work"]))
