@@ -19,7 +19,7 @@ import pytest
 
 from hybrid_memory import __version__
 from hybrid_memory.extras.agent_text import BEFORE_COMPACTION
-from hybrid_memory.extras.hosts import PROMPT, hosts
+from hybrid_memory.extras.hosts import PROMPT, START, hosts
 from hybrid_memory.registry import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -119,9 +119,12 @@ def test_hooks_say_how_to_get_the_command_once_and_never_fail(agent: str, tmp_pa
         )
         assert done.stderr == ""
         lines = done.stdout.splitlines()
-        is_told = agent in ("claude-code", "codex") and event == "SessionStart"
-        assert len(lines) == is_told  # the other hosts expect JSON
-        assert all("uv tool install --editable ." in line for line in lines)
+        assert len(lines) == (AGENTS[agent].events[event] == START)
+        for line in lines:
+            assert "uv tool install --editable ." in line
+            assert "not on the PATH" in line, "it may be installed"
+            assert line.startswith("{") == bool(AGENTS[agent].replies)
+            assert not AGENTS[agent].replies or json.loads(line)
 
 
 def test_no_plugin_names_a_package_that_nobody_has_registered() -> None:
