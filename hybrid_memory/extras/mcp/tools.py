@@ -295,8 +295,9 @@ class Tools:
 def without_running_sessions(store: HybridStore, filters: Filters | None) -> Filters | None:
     """Leave out the sessions whose agents are answering a prompt: the question would find itself.
 
-    No host passes its session to a server, so the hooks record which have a prompt without the end of
-    an answer. A session that was compacted stays, as the context of its agent lacks a part.
+    The protocol does not name the session of a client, so the hooks record which have a prompt
+    without the end of an answer. A session that was compacted stays, as the context of its agent
+    lacks a part.
     """
     paths = [session.transcript for session in answering() if not session.is_compacted]
     if not paths:
