@@ -12,6 +12,7 @@ recall      sessions in which the request for an answer has the passage of the n
 title       no other request (for a title) has passages
 foreign     nothing of the other project is in any request
 stored      sessions in which the fact was stored
+echo        no session has the question of the second turn, which the memory answered
 elsewhere   the next agent of the list gets the fact in its prompt
 mcp         the tool answers with the note
 disconnect  nothing is left in the files that `connect` named, and no transcript of ours
@@ -114,6 +115,12 @@ class Home:
         if not done.stdout:
             raise SystemExit(f"{words[0]}: {done.stderr}")
         return json.loads(done.stdout)
+
+    def echoes(self, name: str) -> int:
+        """How many sessions of an agent have the question."""
+        collection = f"sessions-{name}"
+        words = ("search", QUESTION, "--mode", "keyword", "--collection", collection)
+        return sum(QUESTION in hit["text"] for hit in self.memory(*words, "--limit", "60"))
 
     def has_stored(self, words: str) -> bool:
         """Whether a session with these words is found before long."""
@@ -265,6 +272,8 @@ def row_of(trial: Trial, version: str, count: int) -> Row:
         row[check] = ok(all(each[check] for each in seen))
     for check in ("recall", "stored"):
         row[check] = ok(all(each[check] for each in seen), sum(each[check] for each in seen), count)
+    recalled = sum(each["recall"] for each in seen)
+    row["echo"] = ok(trial.home.echoes(trial.name) <= count - recalled)
     row["characters"] = round(statistics.mean(each["characters"] for each in seen))
     [state] = [state for state in trial.home.memory("connect") if state["host"] == trial.name]
     row["late"] = state["runs"]["counts"].get("late", 0)
@@ -279,7 +288,7 @@ def ok(is_ok: bool, *counts: int) -> str:
 if __name__ == "__main__":
     run(
         __doc__,
-        "host version load own recall title foreign stored elsewhere mcp disconnect",
+        "host version load own recall title foreign stored echo elsewhere mcp disconnect",
         measure,
         ("--hosts", {"default": ",".join(AGENTS), "help": "comma-separated (default: all)"}),
         ("--folder", {"help": "where the programs are installed; it is kept"}),

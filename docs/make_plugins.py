@@ -26,8 +26,9 @@ ABOUT = {"name": NAME, "version": __version__, "description": DESCRIPTION}
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0"
 SERVER = {"command": NAME, "args": ["mcp"]}
 MISSING = (
-    "hybrid-memory: the command is not installed, so nothing is recalled; to get it, in a checkout "
-    "of hybrid-memory: uv tool install --editable . && hybrid-memory init"
+    "hybrid-memory: the command is not on the PATH, so nothing is recalled; if it is installed, run "
+    "uv tool update-shell and start the agent again; else, in a checkout of hybrid-memory: "
+    "uv tool install --editable . && hybrid-memory init"
 )
 
 Json = dict[str, Any]
@@ -38,13 +39,16 @@ def hooks(name: str) -> Json:
     host = hosts()[name]
     recall = f"{NAME} recall --host {name}"
     silent = f"{recall} 2>/dev/null || true"
-    found = (
-        f"if command -v {NAME} >/dev/null 2>&1; then {recall} || true; else echo '{MISSING}'; fi"
-    )
     [file] = [file for file in host.files if "hooks" in file.values]
     entries = {}
     for event, entry in file.values["hooks"].items():
-        is_told = host.events[event] == START and not host.replies  # the others expect JSON
+        told = MISSING
+        if reply := host.replies.get(START):
+            told = json.dumps(filled(reply, {"{event}": event, "{text}": MISSING}))
+        found = (
+            f"if command -v {NAME} >/dev/null 2>&1; then {recall} || true; else echo '{told}'; fi"
+        )
+        is_told = host.events[event] == START
         entries[event] = filled(entry, {"{hook}": found if is_told else silent})
     return {**file.defaults, "hooks": entries}
 

@@ -19,7 +19,15 @@ from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import harmless, print_answer, tell
 from .asking import can_ask, confirm
-from .connected import Target, connect, disconnect, disconnected, is_connected, read
+from .connected import (
+    Target,
+    connect,
+    disconnect,
+    disconnected,
+    has_plugin,
+    is_connected,
+    read,
+)
 from .environment import program, without_password
 from .hosts import Host, hosts
 from .recall.runs import summary
@@ -158,7 +166,9 @@ def _plan(target: Target, is_connecting: bool) -> dict[str, Any]:
     was changed.
     """
     planned = []
-    for change in target.changes():
+    by_plugin = has_plugin(target.host)
+    # Both together would add every passage twice
+    for change in [] if is_connecting and by_plugin else target.changes():
         before = read(change.path)
         try:
             after = change.add(before or "") if is_connecting else disconnected(change, before)
@@ -176,15 +186,18 @@ def _plan(target: Target, is_connecting: bool) -> dict[str, Any]:
         "workspace": target.workspace,
         "changes": planned,
         "done": False,
+        "plugin": by_plugin,
         "trust": target.host.trust,
     }
 
 
 def _state(target: Target) -> dict[str, Any]:
     host = target.host
+    by_plugin = has_plugin(host)
     return {
         "host": host.name,
-        "connected": is_connected(host, target.workspace),
+        "connected": by_plugin or is_connected(host, target.workspace),
+        "plugin": by_plugin,
         "runs": summary(host.name),
     }
 
@@ -192,6 +205,8 @@ def _state(target: Target) -> dict[str, Any]:
 def _show_states(states: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
     for state in states:
         connected = "connected" if state["connected"] else "not connected"
+        if state["plugin"]:
+            connected = "connected by its plugin"
         print(f"{state['host']}: {connected}; {state['runs']['text']}", file=stream)
     print("\n`hybrid-memory connect HOST` connects one.", file=stream)
 
@@ -214,4 +229,6 @@ def _show_results(results: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
         state = f"changed {files}" if result["done"] else f"would change {files}"
         if not files:
             state = "nothing to change"
+            if result["plugin"]:
+                state += ", as its plugin is installed"
         print(f"{result['host']}: {state}", file=stream)

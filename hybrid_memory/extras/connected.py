@@ -7,8 +7,10 @@ only our entries. What is needed for that is kept in one file of the state folde
 import hashlib
 import json
 import os
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from shlex import join
 from typing import Any, NamedTuple
 
@@ -130,6 +132,21 @@ def is_connected(host: Host, workspace: str | None = None) -> bool:
         changes = Target(host, workspace, [NAME]).changes()
         return all(change.has_entries() for change in changes)
     return False
+
+
+def has_plugin(host: Host) -> bool:
+    """Whether the host's own manager of plugins has installed ours for the user."""
+    if not host.plugin:
+        return False
+    path = host.path(host.plugin["file"], os.path.expanduser("~"))
+    values: Any = None
+    with suppress(HybridMemoryError, ValueError):
+        text = read(path) or ""
+        values = tomllib.loads(text) if path.endswith(".toml") else values_of(text)
+    for key in host.plugin["key"]:
+        items = values.items() if isinstance(values, Mapping) else ()
+        values = next((value for name, value in items if fnmatchcase(name, key)), None)
+    return bool(values)
 
 
 def read(path: str) -> str | None:

@@ -32,7 +32,7 @@ from ..sync.plan import uncovered
 from ..sync.texts import texts_to_cut
 from ..text.characters import plural
 from ..text.dates import looks_dated
-from .connected import is_connected
+from .connected import has_plugin, is_connected
 from .hosts import hosts
 from .recall.runs import summary
 from .recall.state import begun, refusals
@@ -465,12 +465,19 @@ def _permissions(look: Look) -> Iterator[Diagnosis]:
 
 
 def _hooks(look: Look) -> Iterator[Diagnosis]:
-    """Report when the hook of each agent last ran, and connected agents whose hook never did."""
+    """Report when the hook of each agent last ran, connected agents whose hook never did, and those
+    that are connected twice.
+    """
     for host in hosts().values():
+        by_plugin = has_plugin(host)
+        if by_plugin and is_connected(host):
+            text = f"{host.title} shows each passage twice: by its plugin and by `connect`"
+            way_out = f"`hybrid-memory disconnect {host.name}` leaves the plugin"
+            yield Diagnosis(False, text, way_out)
         runs = summary(host.name)
         if runs["last"] is not None:
             yield Diagnosis(True, f"{host.title}: {runs['text']}")
-        elif host.files and is_connected(host):
+        elif by_plugin or (host.files and is_connected(host)):
             yield Diagnosis(True, f"{host.title}: connected, but {runs['text']}", host.trust)
     interrupted = begun()
     if interrupted:

@@ -22,6 +22,8 @@ the documentation of Cursor. Any key but the first two may be missing:
   `lines` are whole lines, with * for any rest. `messages` are the beginnings of whole messages,
   `parts` of parts of a message. In a part that begins like one of `before_request`, the user's words
   follow one of `requests`. `around_words` are tags around the user's own words.
+- `plugin`: the file in which its own manager of plugins records ours, and the keys to a value that is
+  true if ours is installed. * is any rest of a key.
 - `trust`: what users must do before it runs the hooks.
 - `files`: what `connect` writes, for the user, and for a workspace (`project`, below it). `values` are
   added to a JSON or TOML file, and `defaults` if it lacks them; `copy` is a file of this program.
@@ -88,6 +90,7 @@ class Host(NamedTuple):
     forgets_passages: bool = False
     replies: Mapping[str, Mapping[str, Any]] = {}
     inserted: Mapping[str, Sequence[str]] = {}
+    plugin: Mapping[str, Any] = {}
     trust: str = ""
     files: Sequence[File] = ()  # empty: `connect` cannot write its settings
 

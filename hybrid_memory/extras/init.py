@@ -4,7 +4,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from itertools import count
 from shlex import join
 from textwrap import indent
 from typing import Any, NamedTuple
@@ -26,7 +26,17 @@ from .agent_text import paragraph
 from .asking import can_ask, confirm
 from .connect import memory_options
 from .environment import has, program
-from .places import FILE, FOLDER, NOTES, OF_HOST, SESSIONS, VAULT, NotesPlace, surroundings
+from .places import (
+    FILE,
+    FOLDER,
+    NOTES,
+    OF_HOST,
+    SESSIONS,
+    VAULT,
+    NotesPlace,
+    surroundings,
+    with_free_collections,
+)
 
 NAMED = 8  # places listed in one line
 REASON = "skills, folders of programs and ignored files are no notes"
@@ -119,8 +129,9 @@ def _plan(args: Namespace) -> InitPlan:
     """Compare what is around the folder with what was ingested before."""
     sources = _sources(args)
     found = surroundings(args.dir, os.path.expanduser("~"))
-    places = _with_free_collections(args, found.places, sources)
-    awaited = _with_free_collections(args, found.awaited, sources)
+    top = real_path(args.dir)
+    places = with_free_collections(found.places, sources, top)
+    awaited = with_free_collections(found.awaited, sources, top)
     new, left_out, awaited = (
         [place for place in group if not place.is_ingested_by(sources)]
         for group in (places, found.left_out, awaited)
@@ -199,23 +210,6 @@ def _sources(args: Namespace) -> list[Source]:
             return store.storage.sources.all()
     except MissingStoreError:
         return []
-
-
-def _with_free_collections(
-    args: Namespace, places: Iterable[NotesPlace], sources: Sequence[Source]
-) -> list[NotesPlace]:
-    """Return the places, with another collection if the default one of a new place is taken."""
-    taken = {source.collection or os.path.basename(source.path) for source in sources}
-    top = os.path.basename(real_path(args.dir))
-    found = []
-    for place in places:
-        name = place.own_collection or os.path.basename(place.path)
-        if name in taken and not place.is_ingested_by(sources):
-            stem = f"{name.removesuffix('.md')}-{top}"
-            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
-            place = place._replace(collection=next(name for name in names if name not in taken))
-        found.append(place)
-    return found
 
 
 def _agrees(args: Namespace, plan: InitPlan) -> bool:

@@ -3,7 +3,8 @@ elsewhere in the home.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 from typing import NamedTuple
 
 from ..documents.files import BY_OTHERS, SKILL, UNKNOWN_WORKSPACE, Walk
@@ -56,6 +57,24 @@ class NotesPlace(NamedTuple):
         return is_in(self.path, source.path) and set(self.patterns) <= set(source.patterns)
 
 
+def with_free_collections(
+    places: Iterable[NotesPlace], sources: Sequence[Source], top: str
+) -> list[NotesPlace]:
+    """Return the places of a workspace, with another collection if the default one of a new place is
+    taken.
+    """
+    taken = {source.collection or os.path.basename(source.path) for source in sources}
+    found = []
+    for place in places:
+        name = place.own_collection or os.path.basename(place.path)
+        if name in taken and not place.is_ingested_by(sources):
+            stem = f"{name.removesuffix('.md')}-{os.path.basename(top)}"
+            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+            place = place._replace(collection=next(name for name in names if name not in taken))
+        found.append(place)
+    return found
+
+
 class Surroundings(NamedTuple):
     """What was found around a folder: places to ingest, places with markdown that are left out, the
     names of transcripts that do not record where their session began, and the usual places of an
@@ -97,7 +116,7 @@ def surroundings(folder: str, home: str) -> Surroundings:
         notes = sorted(notes + [place for place in others if place not in programs])
         left_out = sorted(programs + left_out)
     sessions, unknown = _sessions(top, home)
-    found = [place for place in [*notes, *_of_hosts(home, top), *sessions] if place.files]
+    found = [place for place in [*notes, *notes_of_hosts(home, top), *sessions] if place.files]
     awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
     return Surroundings(found, left_out, unknown, awaited)
 
@@ -175,7 +194,7 @@ def _awaited(top: str, names: Iterable[str], found: Iterable[NotesPlace]) -> Ite
             yield NotesPlace(path, kind, NOTES if kind == FOLDER else (), 0, 0)
 
 
-def _of_hosts(home: str, top: str) -> Iterator[NotesPlace]:
+def notes_of_hosts(home: str, top: str) -> Iterator[NotesPlace]:
     """Yield the notes that agents keep for this workspace outside it."""
     for path, collection in memory_places(home, top):
         place = _place(path, OF_HOST)._replace(collection=collection)

@@ -6,7 +6,8 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 
 const MISSING =
-  "the command hybrid-memory is not installed; in a checkout of hybrid-memory: uv tool install --editable . && hybrid-memory init";
+  "the command hybrid-memory is not on the PATH; if it is installed, run uv tool update-shell and start OpenClaw again; " +
+  "else, in a checkout of hybrid-memory: uv tool install --editable . && hybrid-memory init";
 const MOST_BYTES = 4_000_000;
 // Written by docs/make_agent_texts.py
 const OPTIONS = ["--refresh", "--format", "md", "--limit", "10", "--stop", "0.4", "--floor", "0.3", "--budget", "6000"];
@@ -229,15 +230,23 @@ function getTool(memory) {
   };
 }
 
-/** What was said in a session: [{role, text, timestamp}]. */
-function conversation(messages) {
-  return messages
+/** What was said in a session, and the tools that were called; `isRecalled`: passages were added to the last prompt. */
+function conversation(messages, isRecalled) {
+  const spoken = messages
     .filter(({ role }) => role === "user" || role === "assistant")
     .map(({ role, content, timestamp }) => {
       const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
       const text = blocks.filter((block) => block.type === "text").map((block) => block.text);
-      return { role, text: text.join("\n\n"), timestamp };
+      const calls = blocks.filter((block) => block.type === "toolCall");
+      // OpenClaw offers some tools through another one, tool_call
+      const tools = calls.map(({ name, arguments: given }) => (name === "tool_call" && given?.id) || name);
+      return { role, text: text.join("\n\n"), timestamp, tools };
     });
+  const prompt = spoken.findLast(({ role }) => role === "user");
+  if (prompt) {
+    prompt.recalled = isRecalled;
+  }
+  return spoken;
 }
 
 /** Register recall before a prompt, and what keeps the sessions: OpenClaw has them in a database. */
@@ -253,6 +262,7 @@ function registerHooks(api, config) {
       return "";
     }
   };
+  const recalled = new Set(); // sessions with passages in the last prompt
   const contexts = new Map(); // of sessions by key: a compaction names its session by that alone
   if (config.recall !== false) {
     api.on("before_prompt_build", async (event, context) => {
@@ -262,11 +272,12 @@ function registerHooks(api, config) {
         return undefined;
       }
       const passages = await recall("before_prompt_build", context, { prompt }, 2_000);
+      recalled[passages ? "add" : "delete"](context.sessionId);
       return passages ? { prependContext: passages } : undefined;
     });
   }
   api.on("agent_end", async ({ messages }, context) => {
-    await recall("agent_end", context, { messages: conversation(messages) });
+    await recall("agent_end", context, { messages: conversation(messages, recalled.has(context.sessionId)) });
   });
   api.on("after_compaction", async (_event, { sessionKey }) => {
     if (contexts.has(sessionKey)) {

@@ -50,6 +50,8 @@ export const HybridMemory = async ({ client, directory }) => {
       role: info.role,
       text: spoken(parts),
       timestamp: new Date(info.time.created).toISOString(),
+      recalled: parts.some(isOurs),
+      tools: parts.filter((part) => part.type === "tool").map((part) => part.tool),
     }));
   };
   const tell = (name, sessionID, fields) =>

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from hybrid_memory.embedding.loopback import LoopbackSession
+from tests import real_ollama
 from tests.fake_ollama import FakeOllama
+from tests.real_ollama import MODEL, RealOllama
 
-MODEL = "all-minilm"
-LONG = "word " * 150
+LONG = "word " * 300
 GIVE_UP = 30.0  # seconds
 
 
@@ -24,18 +25,22 @@ def ollama() -> Iterator[FakeOllama]:
         yield server
 
 
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.ollama)])
+def either(request: pytest.FixtureRequest) -> FakeOllama | RealOllama:
+    """The fake, and if it is there, a real server, which must answer the same."""
+    return RealOllama() if request.param == "real" else request.getfixturevalue("ollama")
+
+
 def ask(
-    ollama: FakeOllama, *texts: str, method: str = "POST", path: str = "/api/embed", **body: Any
+    ollama: FakeOllama | RealOllama,
+    *texts: str,
+    method: str = "POST",
+    path: str = "/api/embed",
+    **body: Any,
 ) -> tuple[int, Any, str | None]:
     """Status, JSON or text, and Transfer-Encoding of a reply."""
-    connection = HTTPConnection("127.0.0.1", ollama.port, timeout=GIVE_UP)
     payload = {"model": MODEL, "input": texts, "truncate": False} | body
-    connection.request(method, path, json.dumps(payload))
-    reply = connection.getresponse()
-    content = reply.read().decode()
-    connection.close()
-    parsed = json.loads(content) if content.startswith("{") else content
-    return reply.status, parsed, reply.headers["Transfer-Encoding"]
+    return real_ollama.ask(ollama.url, path, payload, method)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +59,8 @@ def ask(
         ),
     ],
 )
-def test_refusals(ollama: FakeOllama, request_: Any, status: int, words: Any) -> None:
-    assert ask(ollama, **request_)[:2] == (status, words)
+def test_refusals(either: FakeOllama | RealOllama, request_: Any, status: int, words: Any) -> None:
+    assert ask(either, **request_)[:2] == (status, words)
 
 
 def test_a_runner_that_cannot_start_is_an_error_of_the_server(ollama: FakeOllama) -> None:
@@ -76,9 +81,9 @@ def test_the_texts_of_a_refused_batch_are_computed_except_the_long_one(ollama: F
     assert (ollama.computed, ollama.embedded) == (["a", "b"], [])
 
 
-def test_only_long_replies_are_chunked(ollama: FakeOllama) -> None:
-    assert ask(ollama, "a" * 5, method="GET", path="/api/version")[2] is None
-    status, reply, encoding = ask(ollama, *(f"text {number}" for number in range(10)))
+def test_only_long_replies_are_chunked(either: FakeOllama | RealOllama) -> None:
+    assert ask(either, "a" * 5, method="GET", path="/api/version")[2] is None
+    status, reply, encoding = ask(either, *(f"text {number}" for number in range(10)))
     assert (status, len(reply["embeddings"]), encoding) == (200, 10, "chunked")
 
 

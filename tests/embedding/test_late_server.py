@@ -6,12 +6,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.fake_ollama import FakeOllama
+from tests.real_ollama import MODEL, RealOllama
 
 # Of each command and situation; more: HYBRID_MEMORY_TEST_RUNS=20
 RUNS = int(os.environ.get("HYBRID_MEMORY_TEST_RUNS", "2"))
@@ -23,8 +24,12 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def command(tmp_path: Path, ollama: FakeOllama) -> Command:
-    """Run a command on a memory whose embeddings are Ollama's, in a folder with a module that ends
-    each process which imports it.
+    return with_notes(tmp_path, ollama.url, "nomic-embed-text")
+
+
+def with_notes(tmp_path: Path, url: str, model: str) -> Command:
+    """Return what runs a command on a memory whose embeddings are Ollama's, in a folder with a
+    module that ends each process which imports it.
     """
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -33,7 +38,8 @@ def command(tmp_path: Path, ollama: FakeOllama) -> Command:
     environ |= {
         "HOME": str(tmp_path),
         "HYBRID_MEMORY_DB_PATH": str(tmp_path / "memory.db"),
-        "HYBRID_MEMORY_OLLAMA_URL": ollama.url,
+        "HYBRID_MEMORY_OLLAMA_URL": url,
+        "HYBRID_MEMORY_MODEL": model,
         "HYBRID_MEMORY_QUERY_TIMEOUT": "1.5",
     }
 
@@ -71,12 +77,11 @@ def _slow_load(ollama: FakeOllama, command: Command) -> Iterator[None]:
 
 
 @contextmanager
-def _ingest_running(ollama: FakeOllama, command: Command) -> Iterator[None]:
+def _ingesting(command: Command) -> Iterator[None]:
     folder = Path(command.environ["HOME"]) / "many"  # type: ignore[attr-defined]
     folder.mkdir()
     for number in range(50 * RUNS):
         (folder / f"{number}.md").write_text(f"The ledger of day {number} lists {number**3}.\n")
-    ollama.per_text = 0.05
     line = [sys.executable, "-m", "hybrid_memory", "ingest", "--path", str(folder)]
     with subprocess.Popen(
         line,
@@ -84,9 +89,16 @@ def _ingest_running(ollama: FakeOllama, command: Command) -> Iterator[None]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as ingest:
-        _wait_until(lambda: any("ledger" in text for text in ollama.computed))
         yield
         ingest.terminate()
+
+
+@contextmanager
+def _ingest_running(ollama: FakeOllama, command: Command) -> Iterator[None]:
+    ollama.per_text = 0.05
+    with _ingesting(command):
+        _wait_until(lambda: any("ledger" in text for text in ollama.computed))
+        yield
     ollama.per_text = 0.0
 
 
@@ -117,15 +129,38 @@ def test_recall_and_search_answer_and_the_model_gets_loaded(
     ollama: FakeOllama, command: Command, situation: Callable[..., Iterator[None]]
 ) -> None:
     with situation(ollama, command):  # type: ignore[attr-defined]
-        for number in range(RUNS):
-            question = QUESTION.format(number)
-            recalled = command("recall", "--explain", question)
-            assert "old pier" in recalled.stdout, recalled.stderr
-            results = json.loads(command("search", question).stdout)
-            assert "old pier" in results[0]["text"]
+        check_answers(command)
     _wait_until(lambda: ollama.cold == 0.0)
+    check_search_by_meaning(command)
+
+
+def check_answers(command: Command) -> None:
+    """Each recall and each search has the passage."""
+    for number in range(RUNS):
+        question = QUESTION.format(number)
+        recalled = command("recall", "--explain", question)
+        assert "old pier" in recalled.stdout, recalled.stderr
+        results = json.loads(command("search", question).stdout)
+        assert "old pier" in results[0]["text"]
+
+
+def check_search_by_meaning(command: Command) -> None:
     found = command("search", "--mode", "vector", "boat race regatta")
     assert "old pier" in json.loads(found.stdout)[0]["text"]
+
+
+@pytest.mark.ollama
+@pytest.mark.parametrize("is_busy", [False, True], ids=["unloaded", "ingest running"])
+def test_recall_and_search_answer_while_a_real_server_is_late(
+    tmp_path: Path, *, is_busy: bool
+) -> None:
+    real = RealOllama()
+    command = with_notes(tmp_path, real.url, MODEL)
+    with _ingesting(command) if is_busy else nullcontext():
+        real.unload()
+        check_answers(command)
+    _wait_until(real.is_loaded)
+    check_search_by_meaning(command)
 
 
 def test_a_server_that_is_late_is_asked_to_load_the_model_once(

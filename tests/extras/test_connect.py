@@ -84,6 +84,70 @@ def test_disconnect_restores_every_byte(
     assert not any(state["connected"] for state in answer(run("connect")))
 
 
+# What an agent's own manager writes when it installs the plugin for the user, and when it disables it
+PLUGINS = {
+    "claude": (
+        ".claude/settings.json",
+        '{"enabledPlugins": {"other@x": true, "hybrid-memory@notes": true}}',
+        '{"enabledPlugins": {"other@x": true, "hybrid-memory@notes": false}}',
+    ),
+    "codex": (
+        ".codex/config.toml",
+        '[plugins."other@x"]\nenabled = true\n[plugins."hybrid-memory@hybrid-memory"]\nenabled = true\n',
+        '[plugins."other@x"]\nenabled = true\n[plugins."hybrid-memory@hybrid-memory"]\nenabled = false\n',
+    ),
+    "gemini": (
+        ".gemini/extensions/hybrid-memory/gemini-extension.json",
+        '{"name": "hybrid-memory", "version": "0.1.0"}',
+        "",
+    ),
+}
+
+
+def test_every_plugin_that_a_host_records_is_tried() -> None:
+    assert PLUGINS.keys() == {host.name for host in hosts().values() if host.plugin}
+
+
+@pytest.mark.parametrize("host", PLUGINS)
+def test_an_installed_plugin_is_a_connection(host: str, home: Path, run: Run) -> None:
+    name, installed, disabled = PLUGINS[host]
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def state() -> tuple[bool, bool]:
+        [found] = [state for state in answer(run("connect")) if state["host"] == host]
+        return found["connected"], found["plugin"]
+
+    path.write_text(installed)
+    before = files(home)
+    assert state() == (True, True)
+    [result] = answer(run("connect", host, "--yes"))
+    assert (result["changes"], result["plugin"]) == ([], True)
+    assert files(home) == before
+    path.write_text(disabled)
+    assert state() == (False, False)
+    assert answer(run("connect", host, "--yes"))[0]["changes"]
+    assert state() == (True, False)
+
+
+def test_the_doctor_names_an_agent_that_is_connected_twice(home: Path, run: Run) -> None:
+    def twice() -> list[str]:
+        findings = json.loads(run("doctor").stdout)
+        return [finding["text"] for finding in findings if "twice" in finding["text"]]
+
+    answer(run("store", "--doc-id", "a", "--text", "A note."))
+    answer(run("connect", "claude", "--yes"))
+    assert twice() == []
+    path = home / PLUGINS["claude"][0]
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | json.loads(PLUGINS["claude"][1]), indent=2)
+    )
+    [told] = twice()
+    assert told.endswith("`hybrid-memory disconnect claude` leaves the plugin")
+    answer(run("disconnect", "claude", "--yes"))
+    assert twice() == []
+
+
 @pytest.mark.parametrize("host", OF_WORKSPACES)
 def test_a_workspace_is_connected_by_itself(host: str, home: Path, run: Run) -> None:
     workspace = home / "work"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hybrid_memory.extras.formats.transcripts import Transcript
 from hybrid_memory.extras.hosts import hosts
 from hybrid_memory.extras.recall.conversation import with_transcript
 
@@ -37,6 +38,36 @@ def test_only_new_messages_are_appended(host: str) -> None:
     assert [message["timestamp"] for message in messages] == [1, 2, 3]
     assert Path(path).stat().st_mode & 0o777 == 0o600
     assert Path(path).parent.stat().st_mode & 0o777 == 0o700
+
+
+ANSWER = {"role": "assistant", "text": "Juno does.", "timestamp": 2}
+LAST = {"role": "user", "text": "The okapi is fed at noon.", "timestamp": 3}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_kept"),
+    [
+        ({"recalled": True}, {"tools": []}, False),
+        ({}, {"tools": ["memory_search"]}, False),
+        ({}, {"tools": ["hybrid-memory_memory_get"]}, False),
+        ({}, {}, True),
+        ({"recalled": False}, {"tools": []}, True),
+        ({}, {"tools": ["webfetch"]}, True),
+        ({"recalled": True}, {"tools": ["webfetch"]}, True),
+    ],
+)
+@pytest.mark.parametrize("host", OURS)
+def test_a_question_that_the_memory_answered_is_known(
+    host: str, question: dict[str, Any], answer: dict[str, Any], *, is_kept: bool
+) -> None:
+    said = [FIRST | question, ANSWER | answer]
+    for messages in (said, [*said, LAST]):
+        path = with_transcript(host, event(*messages))["transcript_path"]
+    with open(path, "rb") as stream:
+        transcript = Transcript(stream, Path(path).stat().st_size)
+        read = [message.text for message in transcript]
+    texts = [FIRST["text"], ANSWER["text"]] if is_kept else []
+    assert read == [*texts, LAST["text"]]
 
 
 def test_secrets_are_masked_and_known_when_they_come_again() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 
 from hybrid_memory.extras import hosts as module
-from hybrid_memory.extras.hosts import hosts
-from tests.command import Run, answer
+from hybrid_memory.extras.hosts import END, START, hosts
+from tests.command import Run, answer, as_process
 
 QUESTION = "Which okapi paints the red lighthouse?"
 REPLY = "The okapi Juno paints it."
@@ -138,6 +139,13 @@ def fill(host: str, home: Path) -> list[str]:
     return notes
 
 
+def call(environ: dict[str, str], home: Path, event: str, **fields: str) -> None:
+    """Run `recall` as the hook of an event."""
+    hook = {"hook_event_name": event, "session_id": "s", "cwd": str(home / PROJECT), **fields}
+    done = as_process(("recall",), environ, home, input=json.dumps(hook))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_table_is_tried_whole() -> None:
     assert PLACES.keys() == hosts().keys()
 
@@ -170,6 +178,34 @@ def test_other_workspaces_stay_out(host: str, home: Path, run: Run) -> None:
     )
     of_all_workspaces = host == "codex"
     assert bool(answer(run("search", "walnut"))) == of_all_workspaces
+
+
+@pytest.mark.parametrize("kind", [START, END])
+@pytest.mark.parametrize("host", [name for name, host in hosts().items() if host.notes])
+def test_a_hook_covers_notes_that_a_host_begins_after_init(
+    host: str, kind: str, home: Path, run: Run, environ: dict[str, str]
+) -> None:
+    notes, transcript, _ = PLACES[host]
+    answer(run("init", str(home / PROJECT), "--yes"))
+    fill(host, home)
+    event = next(event for event, of in hosts()[host].events.items() if of == kind)
+    call(environ, home, event, transcript_path=str(path_of(transcript, home)))
+    ended = time.monotonic() + 60
+    for number in range(len(notes)):
+        question = ("search", f"walnut {host} {number}", "--limit", "1")
+        while not (found := answer(run(*question))):
+            assert time.monotonic() < ended
+            time.sleep(0.1)
+        assert found[0]["doc_id"].startswith(f"memory-{host}")
+
+
+def test_a_hook_does_not_cover_notes_twice(home: Path, run: Run, environ: dict[str, str]) -> None:
+    fill("claude", home)
+    answer(run("init", str(home / PROJECT), "--yes"))
+    before = answer(run("list"))
+    for _ in range(2):
+        call(environ, home, "SessionStart")
+    assert answer(run("list")) == before
 
 
 @pytest.mark.parametrize("host", MOVED)

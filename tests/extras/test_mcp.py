@@ -27,6 +27,7 @@ from hybrid_memory.errors import Message, WayOut
 from hybrid_memory.extras import agent_text
 from hybrid_memory.extras.mcp.stdio import StdioServer
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
+from hybrid_memory.extras.recall.state import RecallSession, end_turn, note_turn
 from hybrid_memory.search.advice import OTHER_WORDS, UNCLEAR
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import opening
@@ -132,6 +133,41 @@ def test_a_call_that_waits_for_a_writer_says_so_on_standard_error(
         capsys.readouterr().err
         == f"hybrid-memory: waiting for another process that writes to {db}\n"
     )
+
+
+def test_a_search_leaves_out_the_session_that_is_being_answered(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    question = "Who repairs the wind turbine at Skagen?"
+    paths = [str(sessions / name) for name in ("new[1]*.jsonl", "new1.jsonl")]
+    for path, name in zip(paths, ("Juno", "Asta"), strict=True):
+        message = {"role": "user", "content": f"{question} {name} did in May."}
+        Path(path).write_text(json.dumps({"type": "user", "message": message}) + "\n")
+    own, other = (f"sessions/{os.path.basename(path)}#L1-L1" for path in paths)
+    command_line(environ, "ingest", "--path", str(sessions), "--pattern", "*.jsonl")
+
+    async def play(client: Client) -> None:
+        async def found() -> list[str]:
+            return sorted(citations(await ask(client, "memory_search", query=question)))
+
+        assert await found() == [other, own]
+        note_turn("one", paths[0])
+        assert await found() == [other]
+        end_turn(paths[0])
+        assert await found() == [other, own]
+        note_turn("one", paths[0])
+        RecallSession("one", paths[0]).forget()
+        assert await found() == [other, own], "a compaction removed it from the context"
+        note_turn("two", paths[1])
+        assert await found() == [own]
+        for path in (paths[1], *(tmp_path / "state/hybrid-memory/recall").glob("turn-*")):
+            os.utime(path, (0, 0))
+        assert await found() == [other, own], "the agent was killed"
+
+    with_client(environ | {"XDG_STATE_HOME": str(tmp_path / "state")}, play)
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:

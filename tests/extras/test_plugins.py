@@ -19,7 +19,7 @@ import pytest
 
 from hybrid_memory import __version__
 from hybrid_memory.extras.agent_text import BEFORE_COMPACTION
-from hybrid_memory.extras.hosts import PROMPT, hosts
+from hybrid_memory.extras.hosts import PROMPT, START, hosts
 from hybrid_memory.registry import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -119,9 +119,12 @@ def test_hooks_say_how_to_get_the_command_once_and_never_fail(agent: str, tmp_pa
         )
         assert done.stderr == ""
         lines = done.stdout.splitlines()
-        is_told = agent in ("claude-code", "codex") and event == "SessionStart"
-        assert len(lines) == is_told  # the other hosts expect JSON
-        assert all("uv tool install --editable ." in line for line in lines)
+        assert len(lines) == (AGENTS[agent].events[event] == START)
+        for line in lines:
+            assert "uv tool install --editable ." in line
+            assert "not on the PATH" in line, "it may be installed"
+            assert line.startswith("{") == bool(AGENTS[agent].replies)
+            assert not AGENTS[agent].replies or json.loads(line)
 
 
 def test_no_plugin_names_a_package_that_nobody_has_registered() -> None:
@@ -242,6 +245,25 @@ for (let left = 150; isWhole && left && !(await text("memory_search", {query: "o
 const ofSession = [await recalled("Who feeds our okapi?")];
 await hooks.after_compaction({}, { sessionKey: "agent:main:main" });
 ofSession.push(await recalled("Who feeds our okapi?"));
+const answers = {};
+for (const [prompt, name, given] of [
+  ["Which port does our host Atlas listen on?", undefined],
+  ["Who shears the llama?", "memory_search", {}],
+  ["Who brushes the llama?", "tool_call", { id: "memory_search", args: {} }],
+  ["Who washes the llama?", "tool_call", { id: "web_fetch", args: {} }],
+]) {
+  const session = { ...context, sessionId: `two-${Object.keys(answers).length}` };
+  const passages = await hooks.before_prompt_build({ currentUserMessage: prompt }, session);
+  const call = name ? [{ type: "toolCall", name, arguments: given }] : [];
+  const said = [
+    { role: "user", content: prompt, timestamp: 1 },
+    { role: "assistant", content: [...call, { type: "text", text: "The okapi, as it is." }], timestamp: 2 },
+    { role: "user", content: `The okapi of ${session.sessionId} is blue.`, timestamp: 3 },
+  ];
+  await hooks.agent_end({ messages: said.slice(0, 2) }, session);
+  await hooks.agent_end({ messages: said }, session);
+  answers[session.sessionId] = Boolean(passages);
+}
 console.log(JSON.stringify({
   tools: Object.keys(tools),
   found: await text("memory_search", {query: "Which port does Atlas listen on?", maxResults: 1}),
@@ -250,6 +272,7 @@ console.log(JSON.stringify({
   around: await text("memory_get", {path: "memory/../private/secret.md"}),
   recalled: [await recalled("Which port does our host Atlas listen on?"), await recalled("Which port does our host Atlas listen on?")],
   ofSession,
+  answers,
   origins: await classify("MEMORY.md", "link.md", "nothing.md", "../atlas.md"),
   remote: remote.map((row) => row.originClass),
   warnings,
@@ -339,6 +362,13 @@ def test_the_tools_of_openclaw_answer_as_the_command_does(
     assert "sessions-openclaw/one.jsonl" in found
     assert "made up" not in found
     assert "hunter2" not in found
+    assert told["answers"]["two-0"], "passages were added to this prompt"
+    is_stored = {}
+    for name in told["answers"]:
+        hits = json.loads(stored(memory, f"okapi of {name} is blue"))
+        [text] = [hit["text"] for hit in hits if hit["doc_id"].endswith(f"{name}.jsonl")]
+        is_stored[name] = "as it is" in text
+    assert is_stored == {"two-0": False, "two-1": False, "two-2": False, "two-3": True}
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
@@ -356,16 +386,30 @@ const messages = [
   { info: { role: "user", time: { created: 0 } }, parts: parts("Who feeds the okapi? password=hunter2hunter2") },
   { info: { role: "assistant", time: { created: 0 } }, parts: parts("Juno does.") },
 ];
-const client = { session: { messages: async ({ path }) => ({ data: path.id === "ses_1" ? messages : [] }) } };
+const asked = { role: "user", time: { created: 0 } }, answered = { role: "assistant", time: { created: 1 } };
+const ours = { type: "text", text: "passages", synthetic: true, id: "prt_2_memory" };
+const sessions = {
+  ses_1: messages,
+  ses_2: [
+    { info: asked, parts: [...parts("Who shears the llama?"), ours] },
+    { info: answered, parts: parts("Recalled.") },
+    { info: asked, parts: parts("Who brushes the llama?") },
+    { info: answered, parts: [{ type: "tool", tool: "hybrid-memory_memory_search" }, ...parts("Searched.")] },
+    { info: asked, parts: parts("Who washes the llama?") },
+    { info: answered, parts: [{ type: "tool", tool: "webfetch" }, ...parts("Fetched the okapi.")] },
+  ],
+};
+const client = { session: { messages: async ({ path }) => ({ data: sessions[path.id] }) } };
 const hooks = await HybridMemory({ client, directory: process.argv[2] });
-const asked = parts("Which port does our host Atlas listen on?");
-await hooks["chat.message"]({ sessionID: "ses_1" }, { message: { id: "msg_1" }, parts: asked });
-const added = structuredClone(asked.slice(2));
-await hooks["experimental.chat.messages.transform"]({}, { messages: [{ info: {}, parts: asked }] });
+const prompt = parts("Which port does our host Atlas listen on?");
+await hooks["chat.message"]({ sessionID: "ses_1" }, { message: { id: "msg_1" }, parts: prompt });
+const added = structuredClone(prompt.slice(2));
+await hooks["experimental.chat.messages.transform"]({}, { messages: [{ info: {}, parts: prompt }] });
 for (const type of ["session.idle", "session.idle", "session.compacted", "session.updated"]) {
   await hooks.event({ event: { type, properties: { sessionID: "ses_1" } } });
 }
-console.log(JSON.stringify({ keys: Object.keys(hooks), added, shown: asked }));
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_2" } } });
+console.log(JSON.stringify({ keys: Object.keys(hooks), added, shown: prompt }));
 """
 
 
@@ -399,7 +443,10 @@ def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
     found = stored(memory, "Assistant: Juno does.")
     assert "made up" not in found
     assert "sessions-opencode/ses_1.jsonl" in found
-    [file] = (tmp_path / ".local/state/hybrid-memory/transcripts/opencode").iterdir()
+    found = stored(memory, "Fetched the okapi.")
+    assert "Recalled." not in found, "the memory answered"
+    assert "Searched." not in found
+    file = tmp_path / ".local/state/hybrid-memory/transcripts/opencode/ses_1.jsonl"
     assert "hunter2" not in file.read_text()
     assert len(file.read_text().splitlines()) == 3, "each message is written once"
     assert file.stat().st_mode & 0o777 == 0o600

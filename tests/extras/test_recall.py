@@ -31,7 +31,7 @@ from hybrid_memory.extras.recall.prompts import (
     unknown_code,
     work_among,
 )
-from hybrid_memory.extras.recall.state import RecallSession, begun, note_begun
+from hybrid_memory.extras.recall.state import RecallSession, answering, begun, note_begun
 from hybrid_memory.search.request import Request
 from hybrid_memory.surface.output import budget
 from hybrid_memory.sync.ingest import Ingest
@@ -443,6 +443,20 @@ def test_a_session_whose_ingest_was_killed_is_taken_in_at_the_next_start(
     while begun():
         assert time.monotonic() < ended
         time.sleep(0.1)
+
+
+def test_a_session_is_being_answered_from_its_prompt_to_the_end(
+    recall: Recall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    transcript = str(transcript_in(tmp_path))
+    for named in (transcript, 5, ["/etc/passwd"]):
+        recall(stdin=hook(prompt="yes, do it") | {"transcript_path": named})
+    assert transcript in [session.transcript for session in answering()]
+    for event in ("SessionStart", "Stop"):
+        recall(stdin=hook(event, transcript_path=transcript))
+        is_answered = transcript not in [session.transcript for session in answering()]
+        assert is_answered == (event == "Stop")
 
 
 def _is_found(database: Path, word: str) -> bool:

@@ -13,8 +13,10 @@ from .inserted import HEADING
 LONGEST_ANSWER = 2000  # characters; a longer one has more than a note says
 LONGEST_REFUSAL = 300  # characters of an answer that says that nothing was found
 ONLY_ASKS = re.compile(
-    r"\s*(?:(?:hello|hey|hi|ok|okay|and|so)\s+)?(?:who|whose|whom|what|which|when|where|why|how)"
-    r"(?:'s|'re)?\b[^,;:.!?()\"\d\n]{0,120}\?\s*",
+    r"\s*\"?(?:(?:hello|hey|hi|ok|okay|and|so)\s+)?"
+    r"(?:(?:about|at|by|for|from|in|into|of|on|to|under|with)\s+)?"
+    r"(?:who|whose|whom|what|which|when|where|why|how)"
+    r"(?:'s|'re)?\b[^,;:.!?()\"\d\n]{0,120}\?\"?\s*",  # opencode quotes the words of a command line
     re.IGNORECASE,
 )
 CLAUSE = re.compile(
@@ -40,7 +42,7 @@ TOOL = re.compile(
 def only_asks(text: str) -> bool:
     """Whether a message is one question that states nothing.
 
-    "Which port does heron use?" -> True, "Anna moved to Bergen, who waters the plants?" -> False
+    "On which port does heron listen?" -> True, "Anna moved to Bergen, who waters the plants?" -> False
     """
     return bool(ONLY_ASKS.fullmatch(text)) and not CLAUSE.search(text)
 

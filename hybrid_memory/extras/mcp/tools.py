@@ -8,6 +8,7 @@ import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from glob import escape
 from io import StringIO
 from typing import Any
 from urllib.parse import quote, unquote
@@ -28,7 +29,7 @@ from ...search.answer import operator_lines, too_small
 from ...search.request import filters_of, request_of
 from ...search.result import AGENT_BUDGET, AGENT_STOP, FLOOR
 from ...storage.filter_values import collections
-from ...storage.filters import FILTERS
+from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import budget as budget_of
@@ -39,6 +40,7 @@ from ...sync.report import Report
 from ...text.characters import storable, storable_name
 from ..agent_text import mcp_instructions
 from ..note import write_note
+from ..recall.state import answering
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import (
     MOST_CHARACTERS,
@@ -203,10 +205,10 @@ class Tools:
             cost=lambda characters: budget_of(characters, "md", query),
             what="memory_search",
         )
-        filters = request.filters
         with self._open_store() as store:
+            request = request._replace(filters=without_running_sessions(store, request.filters))
             if self._bounds.hide:
-                request = request._replace(filters=self._bounds.filters(store, filters))
+                request = request._replace(filters=self._bounds.filters(store, request.filters))
                 if not self._bounds.read_only:
                     refresh(store)  # drop its warnings: they may name hidden files
                 answer = store.answer(query, request)
@@ -299,6 +301,22 @@ class Tools:
                 return f"documents: {counts_of(store, self._bounds)['doc_count']}"
             told = status(store.stats() | self._place(store.path))
             return "\n".join([told, *names_in(store)])
+
+
+def without_running_sessions(store: HybridStore, filters: Filters | None) -> Filters | None:
+    """Leave out the sessions whose agents are answering a prompt: the question would find itself.
+
+    The protocol does not name the session of a client, so the hooks record which have a prompt
+    without the end of an answer. A session that was compacted stays, as the context of its agent
+    lacks a part.
+    """
+    paths = [session.transcript for session in answering() if not session.is_compacted]
+    if not paths:
+        return filters
+    ids = {source.id_of(path) for source in store.storage.sources.all() for path in paths}
+    filters = filters or Filters()
+    running = [Filters(inside=escape(doc_id)) for doc_id in sorted(filter(None, ids))]
+    return filters._replace(excluded=(*filters.excluded, *running))
 
 
 def delete_text(store: HybridStore, doc_id: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from ..hosts import START as START_OF_SESSION
 from .conversation import with_transcript
 from .prompts import CHARACTERS, FLOOR
 from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, NoMemoryError, note_run
-from .state import Begun, RecallSession, begun, note_begun
+from .state import Begun, RecallSession, begun, end_turn, note_begun, note_turn
 
 SECONDS = 0.3  # of CPU time
 READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close it
@@ -140,9 +140,13 @@ def _run(args: Namespace) -> None:
     if kind is None:
         return
     args.workspace = _workspace(hook)
-    if kind == END and hook.get("transcript_path"):
-        _in_background(args, [note_begun(args.workspace, hook["transcript_path"])])
+    transcript = hook.get("transcript_path")
+    if kind == END and transcript:
+        end_turn(transcript)
+        _in_background(args, [note_begun(args.workspace, transcript)])
         return
+    if kind == PROMPT and transcript:
+        note_turn(hook.get("session_id") or "", transcript)
     if kind == START_OF_SESSION and (interrupted := begun()):
         _in_background(args, interrupted)
     answer, outcome = _outcome(args, kind, lambda: _text(args, hook, kind))

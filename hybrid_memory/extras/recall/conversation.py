@@ -1,17 +1,19 @@
 """Keep the conversation that a plugin passes to `recall`, for hosts whose sessions are in a database.
 
 A plugin adds the session's `messages` to the event at the end of a turn: [{"role", "text",
-"timestamp"}]. The new ones are appended to a transcript in the form of pi, with secrets masked. The
-transcript belongs to this program, and `disconnect` removes it.
+"timestamp"}], with the names of the `tools` that were called, and `recalled` if passages were added.
+The new ones are appended to a transcript in the form of pi, with secrets masked. The transcript
+belongs to this program, and `disconnect` removes it.
 """
 
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from ..formats.inserted import HEADING
 from ..hosts import Host, hosts
 from .state import append
 
@@ -53,7 +55,7 @@ def _extend(path: str, hook: Mapping[str, Any]) -> None:
         line = _line(message)
         if line in known:
             break
-        new.append(line)
+        new += [*_used(message), line]
     if not known:
         session = {
             "type": "session",
@@ -63,6 +65,14 @@ def _extend(path: str, hook: Mapping[str, Any]) -> None:
         }
         new.append(f"{json.dumps(session)}\n")
     append(path, "".join(reversed(new)))
+
+
+def _used(message: Mapping[str, Any]) -> Iterator[str]:
+    """What a message used, as lines below it, by which the reader knows an answer from the memory."""
+    if message.get("recalled"):
+        yield f"{json.dumps({'type': 'custom', 'text': HEADING})}\n"
+    for name in message.get("tools") or ():
+        yield f"{json.dumps({'type': 'toolCall', 'name': name})}\n"
 
 
 def _line(message: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ...documents.formats import format_of
 from ...paths import is_in
 from ...storage.rows import SourceFile
-from ...storage.source import Source
+from ...storage.source import Source, real_path
 from ...store import HybridStore
 from ...surface.output import title_of
 from ...surface.streams import harmless
@@ -18,6 +18,7 @@ from ...sync.ingest import Ingest, remember
 from ...sync.refresh import refresh
 from ..formats.inserted import NEWS
 from ..formats.transcripts import FORMAT
+from ..places import notes_of_hosts, with_free_collections
 from .memory import own_store
 from .state import RecallSession, last_start, note_refusal
 from .transcripts import RefusedError, SessionTranscript, transcript
@@ -38,6 +39,7 @@ def news(args: Namespace) -> str:
     about a memory that cannot answer.
     """
     with own_store(args) as store:
+        _cover_notes(store, args.workspace)
         refresh(store)
         if not store.storage.chunks.count():
             return "hybrid-memory: the memory is empty; `hybrid-memory init` ingests notes"
@@ -84,11 +86,25 @@ def ingest_transcript(args: Namespace, named: Any) -> str:
     args.workspace = found.workspace or args.workspace
     with own_store(args) as store:
         job = Ingest(store, incremental=True, everything=True)
+        _cover_notes(store, args.workspace)
         if _cover(store, found):
             job.update()
         else:
             job.run([found.path])
     return ""
+
+
+def _cover_notes(store: HybridStore, folder: str) -> None:
+    """Make the places where agents keep notes for the workspace around a folder sources, unless
+    sources cover them already. Agents create them long after `init`.
+    """
+    top = workspace_of(folder) or real_path(folder)
+    sources = store.storage.sources.all()
+    places = list(notes_of_hosts(os.path.expanduser("~"), top))
+    for place in with_free_collections(places, sources, top):
+        if place.files and not place.is_ingested_by(sources):
+            is_file = os.path.isfile(place.path)
+            remember(store, Source(place.path, place.collection, is_file, place.patterns))
 
 
 def _cover(store: HybridStore, found: SessionTranscript) -> bool:

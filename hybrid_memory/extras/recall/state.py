@@ -3,15 +3,15 @@
 Each session has a file with a line for each passage shown. Each database has a file whose
 modification time is the last start of a session. Each agent has a log of its hook's runs. One more
 file lists refused transcripts. Each transcript that is being ingested has a file, which remains if
-the process is killed. Only the owner can read the files. Files that did not change for a
-week are removed, except the start times and the logs.
+the process is killed, and each session whose agent is answering a prompt has one. Only the owner can
+read the files. Files that did not change for a week are removed, except the start times and the logs.
 """
 
 import json
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ COMPACTED = ""  # as document id: the end line is the number of compacted lines 
 LAST_START = "last-start"  # prefix of the files with the start times of sessions
 RUNS = "runs"  # prefix of the logs of hooks
 BEGUN = "begun"  # prefix of the files of sessions that are being ingested
+TURN = "turn"  # prefix of the files of sessions whose agent is answering a prompt
+TURN_SECONDS = 600.0  # without a change of its transcript: then the agent was ended
 REFUSED = "refused"
 REFUSALS_KEPT = 20
 LONGEST_NAME = 300  # characters kept of a refused name
@@ -38,7 +40,7 @@ class RecallSession:
 
     def __init__(self, session_id: str, transcript: str | None = None) -> None:
         self._path = _file("session", session_id) if session_id else ""
-        self._transcript = os.path.realpath(transcript) if transcript else ""
+        self.transcript = os.path.realpath(transcript) if transcript else ""
         # How agents name the transcript of a session
         self._names = (f"/{session_id}.jsonl", f"-{session_id}.jsonl") if session_id else ()
         self._shown: list[tuple[str, int, int]] = []
@@ -46,12 +48,17 @@ class RecallSession:
             self._shown = list(_lines(self._path))
         self._compacted = max((end for name, _, end in self._shown if name == COMPACTED), default=0)
 
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the context of the session lacks a part of its transcript."""
+        return self._compacted > 0
+
     def was_shown(self, result: Mapping[str, Any]) -> bool:
         """Whether the context of the session has this passage: any of its lines was shown, or it
         comes from the transcript and was not compacted.
         """
         path = result.get("path") or ""
-        if path and (path == self._transcript or path.endswith(self._names)):
+        if path and (path == self.transcript or path.endswith(self._names)):
             return bool(result["end_line"] > self._compacted)
         return any(
             doc_id == result["doc_id"]
@@ -80,10 +87,34 @@ class RecallSession:
         with suppress(FileNotFoundError):
             os.unlink(self._path)
         self._shown = []
-        if os.path.isfile(self._transcript):
-            with open(self._transcript, "rb") as file:
+        if os.path.isfile(self.transcript):
+            with open(self.transcript, "rb") as file:
                 lines = sum(1 for _ in file)
             append(self._path, f"{json.dumps([COMPACTED, 0, lines])}\n")
+
+
+def note_turn(session_id: Any, transcript: Any) -> None:
+    """Record that the agent of a session begins to answer a prompt. Without a place to write, it is
+    not recorded. The transcript is as the hook named it.
+    """
+    with suppress(OSError):
+        record = json.dumps([str(session_id), str(transcript)])
+        _write(_file(TURN, str(transcript)), record, os.O_TRUNC)
+
+
+def end_turn(transcript: Any) -> None:
+    with suppress(OSError):
+        os.unlink(_file(TURN, str(transcript)))
+
+
+def answering() -> list[RecallSession]:
+    """The sessions whose agents are answering a prompt."""
+    since = time.time() - TURN_SECONDS
+    return [
+        RecallSession(session_id, transcript)
+        for path, (session_id, transcript) in _records(TURN)
+        if max(_modified(path), _modified(transcript)) >= since
+    ]
 
 
 def last_start(database: str) -> float | None:
@@ -121,16 +152,24 @@ def note_begun(workspace: str, transcript: Any) -> Begun:
 
 def begun() -> list[Begun]:
     """The sessions whose ingest began and has not ended: it was killed, or it still runs."""
-    found = []
+    return [Begun(path, *record) for path, record in _records(BEGUN)]
+
+
+def _records(prefix: str) -> Iterator[tuple[str, list[Any]]]:
+    """The state files whose names begin so and that contain a list of two, and these lists."""
     with suppress(FileNotFoundError), os.scandir(state_folder()) as entries:
         for entry in entries:
-            if entry.name.startswith(f"{BEGUN}-"):
-                with (
-                    suppress(OSError, ValueError, TypeError),
-                    open(entry.path, encoding="utf-8") as file,
-                ):
-                    found.append(Begun(entry.path, *json.load(file)))
-    return found
+            if entry.name.startswith(f"{prefix}-"):
+                with suppress(OSError, ValueError), open(entry.path, encoding="utf-8") as file:
+                    record = json.load(file)
+                    if isinstance(record, list) and len(record) == 2:
+                        yield entry.path, record
+
+
+def _modified(path: str) -> float:
+    with suppress(OSError):
+        return os.stat(path).st_mtime
+    return 0.0
 
 
 def _file(kind: str, name: str) -> str:

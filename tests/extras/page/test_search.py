@@ -115,7 +115,7 @@ def test_why_shows_the_parts_of_the_score(open_page: Open) -> None:
         names, map(float, why.locator("dd").all_inner_texts()), strict=True
     )
     assert first == "score"
-    assert {"words", "meaning", "neighbours", "document"} <= set(names)
+    assert {"words", "meaning", "document"} <= set(names)
     value = 0.0
     for name, number in steps:
         value = value * number if name.startswith("×") else value + number
