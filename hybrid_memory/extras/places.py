@@ -3,7 +3,7 @@ elsewhere in the home.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import NamedTuple
 

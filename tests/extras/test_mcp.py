@@ -419,7 +419,9 @@ def test_a_note_or_a_text_can_replace_an_older_one(environ: dict[str, str], fold
             assert told.startswith("stored a/heron")
         [former] = [
             line
-            for line in (await ask(client, "memory_search", query="heron mill", in_force=False)).splitlines()
+            for line in (
+                await ask(client, "memory_search", query="heron mill", in_force=False)
+            ).splitlines()
             if line.startswith("**memory/lake.md")
         ]
         assert "revised by a/heron#L1-L1" in former
