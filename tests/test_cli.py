@@ -55,7 +55,7 @@ def test_without_a_server_everything_works_by_keyword_and_one_line_says_so(
     for args in (
         ("store", "--doc-id", "n", "--text", "gpu"),
         ("ingest", "--path", str(folder)),
-        ("search", "gpu"),
+        ("search", "gpu", "--also", "graphics card"),  # without it, a line suggests it
     ):
         done = run(*args)
         answer(done)

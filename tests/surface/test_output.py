@@ -101,7 +101,7 @@ def test_empty_lines_in_a_row_become_one_except_in_code() -> None:
 def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: Run) -> None:
     shown = search("--format", "md").stdout
     today = datetime.now(UTC).date()
-    line = f"**memory/pi.md#L1-L8**, file of {today}, confidence 1.00 (strong)"
+    line = f"**memory/pi.md#L1-L8**, file of {today}, confidence 0.54 (some)"
     assert f"{line}\n> # Raspberry Pi\n" in shown
     quoted = "> # Raspberry Pi\n>\n> ```\n> gpu_mem = 16\n>     indented\n> ```\n>\n> Its password is the GPU server's.\n"
     assert quoted in shown
@@ -113,7 +113,7 @@ def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: R
 def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Run) -> None:
     shown = search("--format", "text").stdout
     assert "1.000  GPU server > SSH\n" in shown
-    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00 (strong)\n" in shown
+    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 0.54 (some)\n" in shown
     assert "The SSH [password] of the [GPU] server is hunter2." in shown
     assert "kept:1  lines 1-1," in shown
     assert "explain" not in shown

@@ -227,7 +227,7 @@ def test_searches_beside_an_ingest_and_a_loop_of_store_never_fail(tmp_path: Path
     def search(_: int) -> None:
         nonlocal searches
         while not written.is_set():
-            if not json.loads(check(run(db, "search", "gpu server"))):
+            if not json.loads(check(run(db, "search", "gpu server", "--also", "machine"))):
                 problems.append("found nothing")
             searches += 1
 
