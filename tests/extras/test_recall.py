@@ -308,13 +308,16 @@ def test_a_session_is_not_told_what_it_said_itself_until_a_compaction(
 def test_the_files_of_sessions_are_private_and_go_after_a_week(
     recall: Recall, tmp_path: Path
 ) -> None:
-    recall(stdin=hook(session="old/../id", prompt=QUESTION))
-    [old] = (tmp_path / "state/hybrid-memory/recall").iterdir()
-    assert old.stat().st_mode & 0o777 == 0o600
-    os.utime(old, (time.time() - 8 * 86400,) * 2)
-    recall(stdin=hook(session="new", prompt=QUESTION))
-    [new] = (tmp_path / "state/hybrid-memory/recall").iterdir()
-    assert new != old
+    folder = tmp_path / "state/hybrid-memory/recall"
+    recall(stdin=hook(session="old/../id", prompt=QUESTION, transcript_path="/old.jsonl"))
+    old = set(folder.iterdir())
+    assert {path.name.partition("-")[0] for path in old} == {"session", "turn"}
+    for path in old:
+        assert path.stat().st_mode & 0o777 == 0o600
+        os.utime(path, (time.time() - 8 * 86400,) * 2)
+    recall(stdin=hook(session="new", prompt=QUESTION, transcript_path="/new.jsonl"))
+    assert len(set(folder.iterdir())) == 2
+    assert not old & set(folder.iterdir())
 
 
 def test_filters_bound_what_is_recalled(recall: Recall) -> None:
