@@ -268,8 +268,8 @@ def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any
         for place in apart:
             ingest([place.path], place)
         for report in reports:
-            tell(*report.error_lines(), *report.warning_lines())
-            advise(args, *report.advice_lines())
+            tell(*report.error_lines())
+            advise(args, *report.warning_lines(), *report.advice_lines())
         if is_first and any(report.files for report in reports):
             advise_model(args, store)
     return [report.as_dict() for report in reports]

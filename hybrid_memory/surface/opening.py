@@ -16,7 +16,7 @@ from ..addresses import absolute, is_server
 from ..errors import StoreError
 from ..store import HybridStore
 from . import workspaces
-from .streams import tell
+from .streams import advise, tell
 
 # Origins of a value that nobody chose
 DEFAULT = "default"
@@ -124,6 +124,6 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
             raise
         raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
     if create and chosen["db_path"] == ":memory:":
-        tell("the database :memory: ends with this command; nothing is kept")
+        advise(args, "the database :memory: ends with this command; nothing is kept")
     with opened as store, store.storage.guarded():
         yield store

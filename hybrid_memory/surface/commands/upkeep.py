@@ -3,6 +3,7 @@
 import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ...errors import ConfigError, SourceError, UsageError
@@ -18,7 +19,7 @@ from ...text.characters import storable, storable_name
 from .. import arguments
 from ..arguments import DATA, Parser, add_json, examples
 from ..opening import open_store, place
-from ..streams import print_answer, print_with_warnings, tell
+from ..streams import advise, print_answer, print_with_warnings, tell
 from ..terminal import progress_line, show_deleted, show_stats, show_stored
 
 METADATA = Option(
@@ -185,9 +186,10 @@ def reindex_options(parser: Parser) -> None:
 def run_reindex(args: Namespace) -> int:
     with open_store(args) as store, progress_line(args.quiet) as progress:
         answer = _reindex(store, embeddings=args.embeddings, progress=progress)
-        tell(*answer.pop("warnings"))
+        is_complete = answer["status"] == "ok"
+        (partial(advise, args) if is_complete else tell)(*answer.pop("warnings"))
     print_answer(args, answer)
-    return 0 if answer["status"] == "ok" else 1
+    return 0 if is_complete else 1
 
 
 def stats_options(parser: Parser) -> None:
@@ -199,7 +201,7 @@ def run_stats(args: Namespace) -> int:
     with open_store(args) as store:
         answer = store.stats() | place(args, store.path)
         print_answer(args, answer, lambda stream: show_stats(answer, stream))
-        tell(*filter(None, [store.why_not_working(store.fitting_embedder)]))
+        advise(args, *filter(None, [store.why_not_working(store.fitting_embedder)]))
     return 0
 
 
