@@ -98,8 +98,7 @@ def run_init(args: Namespace) -> int:
     is_waiting = bool(plan.awaited) and is_agreed
     if is_waiting and (plan.notes or not plan.left_out):
         _await(args, plan.awaited)
-    is_chosen = opening.origin(usual, "db_path") not in (opening.DEFAULT, opening.WORKSPACE)
-    if not is_chosen and _sources(args):
+    if not opening.is_chosen(usual) and _sources(args):
         workspaces.record(real_path(args.dir), absolute(settings["db_path"]))
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))

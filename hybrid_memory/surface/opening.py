@@ -83,6 +83,11 @@ def origin(chosen: config.Settings, key: str) -> str:
     return os.path.abspath(os.path.expanduser(layer))
 
 
+def is_chosen(chosen: config.Settings) -> bool:
+    """Whether an option, a variable or a config file names the memory."""
+    return origin(chosen, "db_path") not in (DEFAULT, WORKSPACE)
+
+
 def place(args: Namespace, path: str) -> dict[str, Any]:
     """`db_path_from`, the `origin` of a database's path, and `other_stores`, paths of other
     databases.

@@ -10,12 +10,12 @@ from ...errors import UsageError
 from ...search.advice import NOTHING_FOUND, ONLY_FILTERS
 from ...search.answer import Answer, operator_lines
 from ...search.request import OPTIONS, Request, request_of
-from ...search.result import lean
+from ...search.result import SOME, lean
 from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
 from .. import arguments
 from ..arguments import Parser, add_options, examples, given
-from ..opening import open_store
+from ..opening import is_chosen, open_store
 from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def run_search(args: argparse.Namespace) -> int:
             _list(store, answer.filters, args.limit or LISTED)
             return 0
         _advise(args, store, answer)
+        if view.form == "text" and sys.stdout.isatty() and not args.quiet:
+            _advise_elsewhere(args, store, query, request, answer)
         if args.explain:
             parts = answer.timings.items()
             tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
@@ -151,6 +153,19 @@ def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> Non
     tell(*filter(None, [answer.unanswered]))
     advise(args, *(warning for warning in warnings if warning != answer.unanswered))
     advise(args, *filter(None, [answer.other_words(), hint, answer.more]))
+
+
+def _advise_elsewhere(
+    args: argparse.Namespace, store: HybridStore, query: str, request: Request, answer: Answer
+) -> None:
+    """If there are only faint matches in a memory that nobody chose, name others that are surer."""
+    shown = [*answer.results, *filter(None, [answer.nearest_miss])]
+    best = max((result["confidence"] for result in shown), default=0.0)
+    if best >= SOME or answer.unanswered or is_chosen(store.config):
+        return
+    from ..memories import surer_elsewhere  # a search with an answer does not need it
+
+    advise(args, *surer_elsewhere(store, query, request, best))
 
 
 def _show(
