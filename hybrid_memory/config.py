@@ -160,8 +160,9 @@ _ROWS = (
     # characters
     Key("chunk_size", int, 512, least=1),
     Key("chunk_overlap", int, 50),
-    Key("keyword_weight", float, 0.3),
-    Key("vector_weight", float, 0.7),
+    # null: the query and the model decide; the rest of 1 if only the other one is set
+    Key("keyword_weight", float, None, optional=True),
+    Key("vector_weight", float, None, optional=True),
     # A dated document's score halves in this time; 0: scores do not age
     Key("half_life_days", float, 0.0),
     # Read changed files before each search
@@ -236,21 +237,21 @@ def merge_layers(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     """The defaults, overridden by named layers: a later layer overrides an earlier one.
 
     If a layer names a provider but no model, the provider's default model is used. If it names a
-    provider or a model but no dims, the model decides the dims. A layer that names a model or
-    Ollama's URL chooses Ollama, unless a layer has named a provider; OLLAMA_HOST chooses nothing. A
-    reranker's URL and model do not apply to another reranker. Every value is checked; ConfigError
-    names the layer of a wrong one.
+    provider or another model but no dims, the model decides the dims. A layer that names a model or
+    a URL of Ollama other than the default chooses Ollama, unless a layer has named a provider;
+    OLLAMA_HOST chooses nothing. A reranker's URL and model do not apply to another reranker. Every
+    value is checked; ConfigError names the layer of a wrong one.
     """
     settings = Settings(DEFAULTS)
     origin = {key: (THE_DEFAULTS, key) for key in DEFAULTS}
     for name, layer in layers:
+        is_another = "model" in layer and layer["model"] != settings["model"]
         if "provider" in layer and "model" not in layer:
-            for key in ("model", "dims"):
-                settings[key] = None
-                origin[key] = (name, "provider")
-        if "model" in layer:
+            settings["model"] = None
+            origin["model"] = (name, "provider")
+        if "provider" in layer or is_another:
             settings["dims"] = None
-            origin["dims"] = (name, "model")
+            origin["dims"] = (name, "model" if "model" in layer else "provider")
         reranker = layer.get("rerank", settings["rerank"])
         if settings["rerank"] not in ("none", reranker):  # the layer changes the reranker
             for key in ("rerank_url", "rerank_model"):
@@ -260,7 +261,11 @@ def merge_layers(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
             settings[key] = _checked(name, key, value)
             origin[key] = (name, key)
         settings.chosen |= layer.keys()
-        of_ollama = sorted(layer.keys() & {"ollama_url", "model"})
+        of_ollama = [
+            key
+            for key in ("model", "ollama_url")
+            if key in layer and settings[key] != DEFAULTS[key]
+        ]
         if of_ollama and name != OLLAMA_HOST and "provider" not in settings.chosen:
             settings["provider"] = "ollama"
             origin["provider"] = (name, of_ollama[0])
@@ -280,10 +285,13 @@ def load(
     # A config file named by the user must exist.
     is_read = path or environ.get(CONFIG) or os.path.exists(file)
     host = environ.get(OLLAMA_HOST)
+    usual = {"db_path": standard_database(environ), "ollama_url": DEFAULTS["ollama_url"]}
+    values = read(file) if is_read else {}
     settings = merge_layers(
-        (THE_DEFAULTS, {"db_path": standard_database(environ)}),
+        (THE_DEFAULTS, usual),
         (OLLAMA_HOST, {"ollama_url": host} if host else {}),
-        (file, read(file) if is_read else {}),
+        # A file that lists the defaults hides neither OLLAMA_HOST nor the memory of a workspace
+        (file, {key: value for key, value in values.items() if (key, value) not in usual.items()}),
         _environment(environ),
         (COMMAND_LINE, options),
     )
@@ -314,7 +322,7 @@ def _check_together(settings: Mapping[str, Any], origin: Mapping[str, str]) -> N
             f"chunk_overlap ({settings['chunk_overlap']}, from {origin['chunk_overlap']}) must be less than "
             f"chunk_size ({settings['chunk_size']}, from {origin['chunk_size']})",
         )
-    if settings["keyword_weight"] + settings["vector_weight"] == 0:
+    if settings["keyword_weight"] == settings["vector_weight"] == 0:
         raise _error(
             _last(origin, "keyword_weight", "vector_weight"),
             "keyword_weight and vector_weight are both 0",

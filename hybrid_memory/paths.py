@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 DISTRIBUTION = "hybrid-memory-search"
 # The folder around this package
@@ -87,3 +88,22 @@ def checkouts() -> list[str]:
 def is_in(path: str, top: str) -> bool:
     """Whether a path is `top` or below it."""
     return path == top or path.startswith(os.path.join(top, ""))
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Wait for other edits in this folder. The lock is on the folder, because the file itself is
+    replaced; file systems without locks do without.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

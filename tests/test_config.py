@@ -245,7 +245,7 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
             {"ollama_url": "http://localhost:11434", "model": "nomic-embed-text", "dims": 768},
             {},
             {},
-            "ollama",
+            "auto",
         ),
         ({"model": "m"}, {}, {"provider": "auto"}, "auto"),
         ({"provider": "ollama"}, {}, {}, "ollama"),
@@ -276,12 +276,42 @@ def test_chosen_is_what_somebody_names_even_if_it_is_the_default(home: Path) -> 
     }
 
 
-@pytest.mark.parametrize("key", ["keyword_weight", "vector_weight"])
-def test_a_weight_in_a_file_holds_even_if_it_equals_the_default(home: Path, key: str) -> None:
-    assert config.load(write(home / "c.json", {key: config.DEFAULTS[key]}), {}, {}).chosen & {
-        "keyword_weight",
-        "vector_weight",
-    } == {key}
+PLAN = json.loads((Path(__file__).parent.parent / "config.json").read_text())
+ORDINARY = {
+    "environ": {},
+    "ollama": {"OLLAMA_HOST": "http://10.0.0.1:11434"},
+    "provider": {"HYBRID_MEMORY_PROVIDER": "openai"},
+    "model": {"HYBRID_MEMORY_MODEL": "bge-m3"},
+    "weight": {"HYBRID_MEMORY_KEYWORD_WEIGHT": "0.6"},
+}
+
+
+def test_the_config_file_of_the_checkout_has_the_nine_keys_of_the_plan_with_their_defaults() -> (
+    None
+):
+    assert list(PLAN) == [
+        "db_path", "ollama_url", "model", "chunk_size", "chunk_overlap",
+        "keyword_weight", "vector_weight", "cache_size", "dims",
+    ]  # fmt: skip
+    assert {key: config.DEFAULTS[key] for key in PLAN} == PLAN
+
+
+@pytest.mark.parametrize("keys", [[key] for key in PLAN] + [list(PLAN)], ids=str)
+@pytest.mark.parametrize("environ", ORDINARY.values(), ids=ORDINARY)
+def test_a_key_of_the_plan_with_its_default_changes_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], keys: list[str]
+) -> None:
+    monkeypatch.setattr(config, "standard_database", lambda environ: str(home / PLAN["db_path"]))
+    without = config.load(write(home / "without.json", {}), {}, environ)
+    with_keys = config.load(write(home / "c.json", {key: PLAN[key] for key in keys}), {}, environ)
+    assert with_keys == without
+    assert with_keys.origins["db_path"] == without.origins["db_path"]
+
+
+@pytest.mark.parametrize("keys", [[key] for key in PLAN] + [list(PLAN)], ids=str)
+def test_a_default_given_by_a_program_changes_nothing(keys: list[str]) -> None:
+    given = config.merge_layers((config.LIBRARY, {key: PLAN[key] for key in keys}))
+    assert given == config.merge_layers()
 
 
 SECRET = "S3cr3t"
@@ -478,10 +508,10 @@ def test_a_variable_of_no_setting_is_told_with_the_near_one(
     assert "HYBRID_MEMORY_XYZZY; `hybrid-memory config` lists the settings" in far.stderr
 
 
-def test_config_shows_the_weights_that_are_in_force(
+def test_config_shows_the_weights_that_somebody_set(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    def weights(*options: str) -> list[float]:
+    def weights(*options: str) -> list[float | None]:
         done = in_process(
             (
                 "config",
@@ -494,5 +524,5 @@ def test_config_shows_the_weights_that_are_in_force(
         settings = json.loads(done.stdout)["settings"]
         return [settings[f"{leg}_weight"]["value"] for leg in ("keyword", "vector")]
 
-    assert weights() == [0.5, 0.5]
-    assert weights("--keyword-weight", "0.6") == [0.6, 0.7]
+    assert weights() == [None, None]
+    assert weights("--keyword-weight", "0.6") == [0.6, None]

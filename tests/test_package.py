@@ -158,14 +158,6 @@ def test_program_that_set_up_logging_gets_the_embedders_messages(tmp_path: Path)
     assert all(line.startswith("hybrid_memory WARNING cannot connect") for line in ours)
 
 
-def test_config_set_in_a_checkout_changes_no_tracked_file() -> None:
-    assert "/config.json" in (ROOT / ".gitignore").read_text().splitlines()
-    listed = subprocess.run(
-        ["git", "ls-files", "config.json"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert listed.stdout == ""
-
-
 def test_the_script_of_the_plan_is_the_command(environ: dict[str, str], tmp_path: Path) -> None:
     script = [sys.executable, str(ROOT / "scripts/hybrid_memory_cli.py")]
     (tmp_path / "memory").mkdir()

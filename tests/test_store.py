@@ -914,7 +914,7 @@ def test_a_change_that_leaves_every_word_somewhere_merges_nothing(
 
 
 def ollama_store(db_path: str, ollama: FakeOllama) -> HybridStore:
-    return HybridStore(db_path, {"ollama_url": ollama.url, "model": "nomic-embed-text"})
+    return HybridStore(db_path, {"ollama_url": ollama.url, "dims": None})
 
 
 def test_a_model_that_gives_other_dimensions_embeds_the_whole_store_anew(
@@ -1030,3 +1030,25 @@ def test_an_embedder_that_gives_no_vector_for_a_query_is_told(db_path: str) -> N
         assert store.warnings == ["the embedder gave no vector for the query"]
         assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
         assert store.warnings[-1].endswith("query; meanwhile, searches answer by keyword")
+
+
+def test_an_embedder_that_a_program_assigns_is_as_good_as_one_given() -> None:
+    class Plain:  # only the methods of MinimalEmbedder
+        def embed(self, text: str) -> list[float]:
+            return [float(len(text)), 1.0]
+
+        def embed_batch(self, texts: list[str]) -> list[list[float]]:
+            return [self.embed(text) for text in texts]
+
+        def dims(self) -> int:
+            return 2
+
+        def is_available(self) -> bool:
+            return True
+
+    with HybridStore(":memory:") as store:
+        store.embedder = Plain()  # type: ignore[assignment]
+        store.store("a", "gpu server")
+        assert store.stats()["embedded_count"] == 1
+        assert store.search("server", mode="vector")
+        assert store.warnings == []

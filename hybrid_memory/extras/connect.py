@@ -17,7 +17,7 @@ from ..errors import HybridMemoryError, UsageError
 from ..paths import CONFIG
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
-from ..surface.streams import harmless, print_answer, tell
+from ..surface.streams import advise, harmless, print_answer, tell
 from .asking import can_ask, confirm
 from .connected import (
     Target,
@@ -104,7 +104,7 @@ def _run(args: Namespace, *, is_connecting: bool) -> int:
         print_answer(args, results, lambda stream: _show_results(results, stream))
     for result in results:
         if result["done"] and is_connecting and result["trust"]:
-            tell(result["trust"])
+            advise(args, result["trust"])
     if not is_done:
         tell("nothing was changed; use --yes to change the files without a question")
     return 0 if is_done else 1

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..errors import HybridMemoryError
+from ..paths import locked
 from .json_text import values_of
 
 BOM = "\ufeff"
@@ -104,25 +105,6 @@ def _read(path: str) -> tuple[str, os.stat_result | None]:
             return file.read().decode(), status
         except UnicodeDecodeError as error:
             raise ValueError(f"it is not UTF-8 at byte {error.start}") from error
-
-
-@contextmanager
-def locked(folder: str) -> Iterator[None]:
-    """Wait for other edits in this folder. The lock is on the folder, because the file itself is
-    replaced; file systems without locks do without.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _replace(path: str, text: str, status: os.stat_result | None, is_private: bool) -> None:

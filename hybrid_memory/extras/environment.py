@@ -28,6 +28,7 @@ EXTRAS = {  # the requirements of each, as in pyproject.toml
     "serve": "starlette>=0.40 uvicorn>=0.30",
     "watch": "watchfiles>=0.21",
 }
+STANDARD = ("completion", "documents", "serve", "watch")  # the extra `standard`; `all` has all
 
 PASSWORDS = ("password", "sslpassword")  # connection parameters
 
@@ -67,7 +68,9 @@ def install_command(extra: str, requirements: Sequence[str]) -> list[str]:
     """
     project_environment = os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv"
     if in_checkout() and os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
-        return ["uv", "tool", "install", "--editable", f"{CHECKOUT}[all]"]
+        is_standard = extra in STANDARD and not any(has(name) for name in EXTRAS.keys() - STANDARD)
+        group = "standard" if is_standard else "all"
+        return ["uv", "tool", "install", "--editable", f"{CHECKOUT}[{group}]"]
     if find_spec("pip"):  # uv makes environments without it
         return [sys.executable, "-m", "pip", "install", *requirements]
     if os.path.realpath(sys.prefix) == os.path.realpath(

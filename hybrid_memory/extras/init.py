@@ -108,8 +108,7 @@ def run_init(args: Namespace) -> int:
     is_waiting = bool(plan.awaited) and is_agreed
     if is_waiting and (plan.notes or not plan.left_out):
         _await(args, plan.awaited)
-    is_chosen = opening.origin(usual, "db_path") not in (opening.DEFAULT, opening.WORKSPACE)
-    if not is_chosen and _sources(args):
+    if not opening.is_chosen(usual) and _sources(args):
         workspaces.record(real_path(args.dir), absolute(settings["db_path"]))
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
@@ -262,8 +261,8 @@ def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any
         for place in apart:
             ingest([place.path], place)
         for report in reports:
-            tell(*report.error_lines(), *report.warning_lines())
-            advise(args, *report.advice_lines())
+            tell(*report.error_lines())
+            advise(args, *report.warning_lines(), *report.advice_lines())
         if is_first and any(report.files for report in reports):
             advise_model(args, store)
     return [report.as_dict() for report in reports]

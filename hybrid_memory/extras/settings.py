@@ -9,10 +9,9 @@ from typing import Any, TextIO
 from .. import config, paths
 from ..addresses import absolute, address_fault, display_name, without_login_password
 from ..errors import ConfigError, UsageError, suggestion
-from ..search.pipeline import WEIGHTS
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
-from ..surface.streams import harmless, json_text, print_answer, tell
+from ..surface.streams import advise, harmless, json_text, print_answer
 from ..surface.terminal import Style
 from .edits import edit_json
 from .environment import without_password
@@ -89,12 +88,10 @@ def run_config(args: Namespace) -> int:
     action, key, value = _action(args)
     path = os.path.abspath(os.path.expanduser(paths.config_file(args.config)))
     if action in ("set", "unset"):
-        change_made = _change_file(action, path, key, value)
+        change_made = _change_file(args, action, path, key, value)
         print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
         return 0
     settings = opening.settings(args)
-    if not settings.chosen & {"keyword_weight", "vector_weight"}:
-        settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # the effective ones
     values = {
         name: {"value": _public(name, setting), "from": opening.origin(settings, name)}
         for name, setting in settings.items()
@@ -131,7 +128,7 @@ def _require_setting(key: str) -> None:
         raise UsageError(f"there is no setting {key!r}{known}")
 
 
-def _change_file(action: str, path: str, key: str, text: str) -> dict[str, Any]:
+def _change_file(args: Namespace, action: str, path: str, key: str, text: str) -> dict[str, Any]:
     """Set a key of the file, or remove it if there is no text, and warn about an environment variable
     that overrides the file. Raises UsageError for an invalid key or value.
     """
@@ -141,11 +138,11 @@ def _change_file(action: str, path: str, key: str, text: str) -> dict[str, Any]:
         value = [_value(key, text)]
     before = change(path, key, *value)
     if not value and not before:
-        tell(f"{path} does not set {key}; nothing was changed")
+        advise(args, f"{path} does not set {key}; nothing was changed")
     variable = f"HYBRID_MEMORY_{key.upper()}"
     if os.environ.get(variable):
         text = _public(key, os.environ[variable])
-        tell(f"the environment variable {variable}={text!r} overrides the file")
+        advise(args, f"the environment variable {variable}={text!r} overrides the file")
     answer = {"file": path, "key": key}
     if value:
         answer["value"] = _public(key, value[0])

@@ -13,7 +13,7 @@ from ..storage.source import Source, real_path
 from ..store import HybridStore
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
-from ..surface.streams import advise, tell
+from ..surface.streams import advise
 from ..sync.refresh import refresh
 from ..sync.report import Report
 from .environment import missing_package
@@ -44,7 +44,7 @@ def run_watch(args: Namespace) -> int:
     def print_report(report: Report) -> None:
         advise(args, *report.summary(), *report.notes)
         problems = report.warning_lines()
-        tell(*(problem for problem in problems if problem not in reported))
+        advise(args, *(problem for problem in problems if problem not in reported))
         reported.clear()
         reported.update(problems)  # report a persistent problem only once
 

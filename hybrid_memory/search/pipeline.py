@@ -375,8 +375,12 @@ class Search:
             return 1.0, 0.0
         if keyword_leg is None:
             return 0.0, 1.0
-        if self._settings.chosen & {"keyword_weight", "vector_weight"}:
-            weights = self._settings["keyword_weight"], self._settings["vector_weight"]
+        keyword, vector = self._settings["keyword_weight"], self._settings["vector_weight"]
+        if keyword is not None or vector is not None:
+            weights = (
+                max(0.0, 1.0 - vector) if keyword is None else keyword,
+                max(0.0, 1.0 - keyword) if vector is None else vector,
+            )
         elif keyword_leg.ranking and phrasing.is_lookup:
             weights = LOOKUP_WEIGHTS
         elif (self._storage.embeddings.identity() or {}).get("provider") == "builtin-multilingual":

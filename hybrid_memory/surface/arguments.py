@@ -322,4 +322,8 @@ def _add_common_options(parser: Parser) -> None:
     add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
     add("--vector-weight", type=float, metavar="W", help="the share of cosine in a hybrid score")
     add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (the default), always, never")
-    add("--quiet", action="store_true", help="print no progress and no advice, only problems")
+    add(
+        "--quiet",
+        action="store_true",
+        help="print only errors: no progress, no advice, no warnings",
+    )

@@ -16,7 +16,7 @@ from ..addresses import absolute, is_server
 from ..errors import StoreError
 from ..store import HybridStore
 from . import workspaces
-from .streams import tell
+from .streams import advise, tell
 
 # Origins of a value that nobody chose
 DEFAULT = "default"
@@ -83,6 +83,11 @@ def origin(chosen: config.Settings, key: str) -> str:
     return os.path.abspath(os.path.expanduser(layer))
 
 
+def is_chosen(chosen: config.Settings) -> bool:
+    """Whether an option, a variable or a config file names the memory."""
+    return origin(chosen, "db_path") not in (DEFAULT, WORKSPACE)
+
+
 def place(args: Namespace, path: str) -> dict[str, Any]:
     """`db_path_from`, the `origin` of a database's path, and `other_stores`, paths of other
     databases.
@@ -124,6 +129,6 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
             raise
         raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
     if create and chosen["db_path"] == ":memory:":
-        tell("the database :memory: ends with this command; nothing is kept")
+        advise(args, "the database :memory: ends with this command; nothing is kept")
     with opened as store, store.storage.guarded():
         yield store

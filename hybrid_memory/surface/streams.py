@@ -177,12 +177,14 @@ def print_with_warnings(
     args: Namespace, answer: dict[str, Any], show: Callable[[TextIO], None] | None = None
 ) -> None:
     """Print the `warnings` of an answer on standard error, and the rest as `print_answer` does."""
-    tell(*answer.pop("warnings"))
+    advise(args, *answer.pop("warnings"))
     print_answer(args, answer, show)
 
 
 def advise(args: Namespace, *lines: str) -> None:
-    """Print progress or advice on standard error, unless --quiet. Problems are printed by `tell`."""
+    """Print progress, advice or warnings on standard error, unless --quiet. Errors are printed by
+    `tell`.
+    """
     if not args.quiet:
         tell(*lines)
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
@@ -97,6 +97,16 @@ def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
     if answer["advice"]:
         lines.append(f"{answer['advice']}.")
     print(*map(harmless, lines), sep="\n", file=stream)
+
+
+def show_memories(memories: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
+    """Print two lines for each memory."""
+    for memory in memories:
+        size = f"{memory['db_size_bytes'] / 1e6:,.1f} MB"
+        notes = memory["problem"] or plural(memory["doc_count"], "note")
+        folders = ", ".join(memory["folders"]) or "no folders"
+        print(harmless(memory["db_path"]), file=stream)
+        print(harmless(f"  {notes}, {size}, {memory['updated']}: {folders}"), file=stream)
 
 
 def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from ..documents.workspaces import folders_around
-from ..paths import standard_database
+from ..paths import locked, standard_database
 
 FILE = "workspaces.json"
 
@@ -46,14 +46,15 @@ def _top_in(memories: Mapping[str, str], folder: str) -> str | None:
 
 def record(top: str, database: str) -> None:
     """Record the memory of a workspace, by its real path."""
-    memories = recorded()
-    if memories.get(top) == database:
-        return
     path = _file()
-    new = f"{path}-{os.getpid()}"
-    with open(new, "w", encoding="utf-8", opener=_open_for_owner) as file:
-        json.dump(memories | {top: database}, file, indent=2)
-    os.replace(new, path)
+    with locked(os.path.dirname(path)):  # two may run `init` at the same time
+        memories = recorded()
+        if memories.get(top) == database:
+            return
+        new = f"{path}-{os.getpid()}"
+        with open(new, "w", encoding="utf-8", opener=_open_for_owner) as file:
+            json.dump(memories | {top: database}, file, indent=2)
+        os.replace(new, path)
 
 
 def _file() -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.extras.environment import EXTRAS
+from hybrid_memory.extras.environment import EXTRAS, STANDARD
 from tests.test_docs import PAGES, ROOT, shell_lines, text
 
 PROJECT = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
@@ -74,7 +74,11 @@ def test_an_environment_without_pip_is_named_to_uv(bare: Path) -> None:
 
 def test_a_tool_of_uv_is_installed_again_from_the_checkout(bare: Path, tmp_path: Path) -> None:
     (bare / "uv-receipt.toml").touch()
+    assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", f"{ROOT}[standard]"]
+    [packages] = bare.glob("lib/python*/site-packages")
+    (packages / "fastembed.py").touch()  # it stays
     assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", f"{ROOT}[all]"]
+    (packages / "fastembed.py").unlink()
     copied = tmp_path / "copied"
     shutil.copytree(ROOT / "hybrid_memory", copied / "hybrid_memory")
     assert command(bare, copied) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
@@ -102,6 +106,7 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
 def test_the_extras_are_those_of_the_project() -> None:
     extras = dict(PROJECT["optional-dependencies"])
     assert sorted(extras.pop("all")) == sorted(" ".join(EXTRAS.values()).split())
+    assert extras.pop("standard") == " ".join(EXTRAS[extra] for extra in STANDARD).split()
     assert extras == {extra: requirements.split() for extra, requirements in EXTRAS.items()}
 
 
@@ -131,10 +136,13 @@ def installed(lines: Iterator[str]) -> list[str]:
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_pages_install_the_checkout_or_a_package_of_an_extra(page: Path) -> None:
-    extras = "|".join([*EXTRAS, "all"])
+    extras = "|".join([*EXTRAS, "standard", "all"])
     for name in installed(shell_lines(text(page))):
         assert (
-            re.fullmatch(rf"\.(?:\[(?:{extras})(?:,(?:{extras}))*\])?", name) or name in THIRD_PARTY
+            re.fullmatch(
+                rf"(?:\.|hybrid-memory-search)(?:\[(?:{extras})(?:,(?:{extras}))*\])?", name
+            )
+            or name in THIRD_PARTY
         ), name
 
 

@@ -153,7 +153,7 @@ def test_what_is_not_in_the_file_is_told_and_makes_no_file(run: Run, file: Path)
 
 
 def test_a_variable_that_wins_over_the_file_is_told(run: Run) -> None:
-    done = run("config", "set", "limit", "3", "--quiet", env={"HYBRID_MEMORY_LIMIT": "5"})
+    done = run("config", "set", "limit", "3", env={"HYBRID_MEMORY_LIMIT": "5"})
     assert (
         done.stderr
         == "hybrid-memory: the environment variable HYBRID_MEMORY_LIMIT='5' overrides the file\n"

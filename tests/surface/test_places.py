@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from hybrid_memory import paths
+from tests.command import in_process, in_terminal
+
 ROOT = Path(__file__).parents[2]
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -171,3 +174,73 @@ def test_a_search_does_not_load_what_looks_for_databases(
         "importlib.metadata",
         "dataclasses",
     } & set(loaded)
+
+
+def two_workspaces(call: Call, checkout: Path, home: Path) -> tuple[str, str]:
+    """Two folders of notes, given to `init` one after the other; return their memories."""
+    for name, text in (
+        ("notes", "# Food\n\nPizza on Friday.\n"),
+        ("vault", "# Restore\n\nTo restore a deleted note open File recovery.\n"),
+    ):
+        (home / name).mkdir()
+        (home / name / f"{name}.md").write_text(text)
+        done = call(checkout, "init", str(home / name), "--yes")
+        assert done.returncode == 0, done.stderr
+    return str(checkout / "data/hybrid_search.db"), str(checkout / "data/vault.db")
+
+
+def test_stats_lists_all_memories_of_the_user(
+    call: Call, checkout: Path, home: Path, tmp_path: Path
+) -> None:
+    notes, vault = two_workspaces(call, checkout, home)
+    (checkout / "data/broken.db").write_text("no database")
+    fill(call, checkout, "--db", str(tmp_path / "elsewhere.db"))
+    found = json.loads(call(checkout, "stats", "--all").stdout)
+    assert [(memory["db_path"], memory["doc_count"], memory["folders"]) for memory in found] == [
+        (notes, 1, [str(home / "notes")]),
+        (vault, 1, [str(home / "vault")]),
+        (str(checkout / "data/broken.db"), None, []),
+    ]
+    assert all(memory["db_size_bytes"] and memory["updated"] for memory in found)
+    assert [bool(memory["problem"]) for memory in found] == [False, False, True]
+    other = json.loads(call(checkout, "stats", "--all", "--db", vault).stdout)
+    assert [memory["db_path"] for memory in other[:2]] == [vault, notes]
+
+
+@pytest.fixture
+def at_home(home: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment of an installed program of which no setting names a memory."""
+    monkeypatch.setattr(paths, "in_checkout", lambda: False)
+    monkeypatch.setattr(paths, "checkouts", list)
+    kept = {key: value for key, value in environ.items() if not key.startswith("XDG_")}
+    del kept["HYBRID_MEMORY_DB_PATH"]
+    return kept | {"HOME": str(home), "HYBRID_MEMORY_PROVIDER": "builtin"}
+
+
+def test_a_search_with_faint_matches_names_a_memory_that_is_surer(
+    at_home: dict[str, str], home: Path
+) -> None:
+    for name, text in (
+        ("notes", "# Food\n\nPizza on Friday.\n"),
+        ("vault", "# Restore\n\nTo restore a deleted note open File recovery.\n"),
+    ):
+        (home / name).mkdir()
+        (home / name / f"{name}.md").write_text(text)
+        assert in_process(("init", str(home / name), "--yes"), at_home, home).returncode == 0
+    default = home / ".local/share/hybrid-memory/hybrid_search.db"
+    question = "how do I restore a deleted note"
+
+    def told(query: str, *options: str) -> bool:
+        seen = " ".join(in_terminal(at_home, "search", query, *options).split())
+        assert ("vault.db search` searches it" in seen) == ("has a surer passage" in seen)
+        return "vault.db has a surer passage" in seen and "File recovery" not in seen
+
+    assert told(question)
+    assert told(question, "--min-confidence", "0.9")
+    assert not told("pizza on Friday")  # the answer is here
+    assert not told("tax returns of whales")  # nowhere
+    assert not told(question, "--quiet")
+    assert not told(question, "--db", str(default))  # chosen
+    assert not told(question, "--json")  # an agent's
+    piped = in_process(("search", question), at_home, home)
+    assert "vault.db" not in piped.stdout + piped.stderr

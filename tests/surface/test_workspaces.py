@@ -69,3 +69,14 @@ def test_a_damaged_list_is_empty(home: Path, text: str) -> None:
     record("/a", "/a.db")
     assert recorded() == {"/a": "/a.db"}
     assert (home / "workspaces.json").stat().st_mode & 0o077 == 0
+
+
+def test_workspaces_recorded_at_the_same_time_are_all_kept(home: Path) -> None:
+    from threading import Thread
+
+    threads = [Thread(target=record, args=(f"/{n}", f"/{n}.db")) for n in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert recorded() == {f"/{n}": f"/{n}.db" for n in range(30)}

@@ -27,7 +27,7 @@ from ...search.request import OPTIONS
 from ...store import HybridStore, Result
 from ...surface.arguments import Parser, examples
 from ...surface.opening import open_store
-from ...surface.streams import harmless, print_answer, tell
+from ...surface.streams import advise, harmless, print_answer
 from ...surface.terminal import Style, progress_line
 from ...text.characters import OF_PAGES, plural
 from ...text.query import Query
@@ -459,7 +459,7 @@ def run_eval(args: Namespace) -> int:
         key: value for key, value in found._asdict().items() if args.misses or key != "misses"
     }
     print_answer(args, answer, lambda stream: show_evaluation(found, stream))
-    tell(*found.notes(), *store.warnings)
+    advise(args, *found.notes(), *store.warnings)
     return 0
 
 

@@ -20,7 +20,7 @@ from ...paths import standard_database
 from ...store import HybridStore
 from ...surface import opening
 from ...surface.opening import open_store, place
-from ...surface.streams import output, tell
+from ...surface.streams import advise, output, tell
 from ...sync.report import Report
 from ..mcp.tools import Tools
 from ..watch import Watch
@@ -87,15 +87,13 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> AccessToken |
         database = standard_database()
     path = f"{database}.token"
     token = kept_token(path)
-    tell(f"the token is stored in {path}")
+    advise(args, f"the token is stored in {path}")
     return token
 
 
 def _watch(args: Namespace, memory: Memory) -> None:
     def print_report(report: Report) -> None:
-        tell(*report.warning_lines())
-        if not args.quiet:
-            tell(*report.summary())
+        advise(args, *report.warning_lines(), *report.summary())
 
     try:
         with open_store(args) as store:

@@ -10,7 +10,7 @@ from ...surface.arguments import Parser, add_json, add_options, examples, given
 from ...surface.opening import open_store
 from ...surface.output import points
 from ...surface.quotes import confidence_text
-from ...surface.streams import harmless, print_answer, tell
+from ...surface.streams import advise, harmless, print_answer
 from ...surface.terminal import Style
 from ...text.characters import plural, spellings
 from .explain import explain
@@ -37,7 +37,8 @@ def run_why(args: Namespace) -> int:
             also = given(args, {"also": OPTIONS["also"]}).get("also", ())
             answer["search"] = rank(store, answer["doc_id"], " ".join(args.words), also)
     if "search" in answer:
-        tell(*operator_lines(answer["search"]["operators"]), *answer["search"].pop("warnings"))
+        found = answer["search"]
+        advise(args, *operator_lines(found["operators"]), *found.pop("warnings"))
     print_answer(args, answer, lambda stream: _show(answer, stream))
     return 0 if answer["current"] else 1
 

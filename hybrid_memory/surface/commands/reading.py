@@ -60,9 +60,10 @@ def run_get(args: Namespace) -> int:
     for answer in answers:
         name = answer["doc_id"]
         if "host" in answer:
-            tell(f"{name} is a file of {answer['host']}; this is its indexed text")
+            advise(args, f"{name} is a file of {answer['host']}; this is its indexed text")
         if answer["changed"]:
-            tell(f"{name} changed since it was indexed; lines cited before may have moved")
+            line = f"{name} changed since it was indexed; lines cited before may have moved"
+            advise(args, line)
     print_answer(
         args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one)
     )
@@ -108,7 +109,7 @@ def run_list(args: Namespace) -> int:
     by_change = args.sort == "modified"
     with open_store(args) as store:
         answer = documents(store, filters=filters, limit=args.limit, by_change=by_change)
-    tell(*answer.pop("warnings", []))
+    advise(args, *answer.pop("warnings", []))
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
     total = answer["total"]

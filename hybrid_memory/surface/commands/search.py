@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...search.advice import NOTHING_FOUND, ONLY_FILTERS
-from ...search.answer import Answer, operator_lines, too_small
+from ...search.answer import Answer, operator_lines
 from ...search.request import OPTIONS, Request, request_of
-from ...search.result import lean
+from ...search.result import SOME, lean
 from ...storage.filters import FILTERS, Filters
 from ...store import HybridStore
 from .. import arguments
 from ..arguments import Parser, add_options, examples, given
-from ..opening import open_store
+from ..opening import is_chosen, open_store
 from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
@@ -104,11 +104,13 @@ def run_search(args: argparse.Namespace) -> int:
     with open_store(args) as store:
         request = _request(args, query, view, store.config)
         answer = _answer(store, query, request)
-        tell(*operator_lines(answer.operators))
+        advise(args, *operator_lines(answer.operators))
         if answer.warnings == [ONLY_FILTERS] and view.form == "text":
             _list(store, answer.filters, args.limit or LISTED)
             return 0
         _advise(args, store, answer)
+        if view.form == "text" and sys.stdout.isatty() and not args.quiet:
+            _advise_elsewhere(args, store, query, request, answer)
         if args.explain:
             parts = answer.timings.items()
             tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
@@ -142,16 +144,28 @@ def _answer(store: HybridStore, query: str, request: Request) -> Answer:
 
 
 def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> None:
-    """Print the warnings; then, unless --quiet, the substituted words and the hint."""
-    warnings = answer.warnings
-    refused, hint = None, answer.hint
-    if answer.nearest_miss and not answer.results:
-        if warnings[-1] != too_small(answer.nearest_miss):  # that is printed with --quiet, too
-            *warnings, refused = warnings
-    elif hint == NOTHING_FOUND and not store.config["refresh"]:
+    """Print the warnings, the substituted words and the hint; the reason for a failed search even
+    with --quiet.
+    """
+    warnings, hint = answer.warnings, answer.hint
+    if hint == NOTHING_FOUND and not store.config["refresh"]:
         hint = f"{hint}; `--refresh` reads recent changes first"
-    tell(*warnings)
-    advise(args, *filter(None, [answer.other_words(), refused, hint, answer.more]))
+    tell(*filter(None, [answer.unanswered]))
+    advise(args, *(warning for warning in warnings if warning != answer.unanswered))
+    advise(args, *filter(None, [answer.other_words(), hint, answer.more]))
+
+
+def _advise_elsewhere(
+    args: argparse.Namespace, store: HybridStore, query: str, request: Request, answer: Answer
+) -> None:
+    """If there are only faint matches in a memory that nobody chose, name others that are surer."""
+    shown = [*answer.results, *filter(None, [answer.nearest_miss])]
+    best = max((result["confidence"] for result in shown), default=0.0)
+    if best >= SOME or answer.unanswered or is_chosen(store.config):
+        return
+    from ..memories import surer_elsewhere  # a search with an answer does not need it
+
+    advise(args, *surer_elsewhere(store, query, request, best))
 
 
 def _show(

@@ -95,8 +95,8 @@ def run_ingest(args: Namespace) -> int:
             raise KeyboardInterrupt(
                 f"interrupted after {job.reached()}; run it again{again} to continue"
             ) from error
-        tell(*report.error_lines(), *report.warning_lines())
-        advise(args, *report.advice_lines())
+        tell(*report.error_lines())
+        advise(args, *report.warning_lines(), *report.advice_lines())
         if not args.path and (others := uncovered(store.storage.sources.all())):
             advise(
                 args,

@@ -3,8 +3,10 @@
 import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from ...addresses import absolute
 from ...errors import ConfigError, SourceError, UsageError
 from ...indexing.documents import Deleted, delete_collection, delete_document, delete_path
 from ...messages import Progress, count_batches
@@ -17,9 +19,9 @@ from ...sync.texts import rechunk_stored_texts
 from ...text.characters import storable, storable_name
 from .. import arguments
 from ..arguments import DATA, Parser, add_json, examples
-from ..opening import open_store, place
-from ..streams import print_answer, print_with_warnings, tell
-from ..terminal import progress_line, show_deleted, show_stats, show_stored
+from ..opening import open_store, place, settings
+from ..streams import advise, print_answer, print_with_warnings, tell
+from ..terminal import progress_line, show_deleted, show_memories, show_stats, show_stored
 
 METADATA = Option(
     DATA, "replaces the present metadata; omit it to keep them", name="metadata", repeated=True
@@ -185,21 +187,34 @@ def reindex_options(parser: Parser) -> None:
 def run_reindex(args: Namespace) -> int:
     with open_store(args) as store, progress_line(args.quiet) as progress:
         answer = _reindex(store, embeddings=args.embeddings, progress=progress)
-        tell(*answer.pop("warnings"))
+        is_complete = answer["status"] == "ok"
+        (partial(advise, args) if is_complete else tell)(*answer.pop("warnings"))
     print_answer(args, answer)
-    return 0 if answer["status"] == "ok" else 1
+    return 0 if is_complete else 1
 
 
 def stats_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="list all memories of this user: path, size, folders, last update",
+    )
     add_json(parser)
-    examples(parser, "stats", "stats --db ~/other.db")
+    examples(parser, "stats", "stats --all")
 
 
 def run_stats(args: Namespace) -> int:
+    if args.all:
+        from ..memories import described, memories
+
+        chosen = settings(args)
+        found = [described(path, chosen) for path in memories(absolute(chosen["db_path"]))]
+        print_answer(args, found, lambda stream: show_memories(found, stream))
+        return 0
     with open_store(args) as store:
         answer = store.stats() | place(args, store.path)
         print_answer(args, answer, lambda stream: show_stats(answer, stream))
-        tell(*filter(None, [store.why_not_working(store.fitting_embedder)]))
+        advise(args, *filter(None, [store.why_not_working(store.fitting_embedder)]))
     return 0
 
 

@@ -1,0 +1,88 @@
+"""The memories of this user in files: those that the settings name, that `init` recorded, and those
+beside the default database.
+
+Only the owner at a terminal is told about another memory than the one that was searched. Agents,
+hooks and servers are not: a memory belongs to its project.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import copy
+from datetime import UTC, datetime
+from glob import escape, glob
+from shlex import quote
+from time import monotonic
+from typing import Any
+
+from .. import config, paths
+from ..errors import HybridMemoryError
+from ..search.request import Request
+from ..search.result import SOME, match
+from ..store import HybridStore
+from . import workspaces
+
+SECONDS = 1.0  # for searching all other memories
+MARGIN = 0.2  # of confidence, by which another memory must be surer
+
+
+def memories(path: str) -> list[str]:
+    """The paths of all memories, the one at `path` first."""
+    beside = os.path.join(escape(os.path.dirname(paths.standard_database())), "*.db")
+    found = [
+        path,
+        *config.known_databases(paths.checkouts()),
+        *workspaces.recorded().values(),
+        *sorted(glob(beside)),
+    ]
+    return list(dict.fromkeys(os.path.realpath(file) for file in found if os.path.isfile(file)))
+
+
+def described(path: str, settings: config.Settings) -> dict[str, Any]:
+    """The path of a memory, its size, its number of documents, the ingested folders and when it was
+    last written; `problem` tells why it cannot be read.
+    """
+    files = [file for file in (path, f"{path}-wal") if os.path.exists(file)]
+    written = max(os.stat(file).st_mtime for file in files)
+    about: dict[str, Any] = {
+        "db_path": path,
+        "db_size_bytes": sum(os.path.getsize(file) for file in files),
+        "updated": datetime.fromtimestamp(written, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "doc_count": None,
+        "folders": [],
+        "problem": None,
+    }
+    try:
+        with HybridStore(path, settings, read_only=True) as store, store.storage.guarded():
+            about["doc_count"] = store.storage.catalog.counts()["doc_count"]
+            about["folders"] = [source.path for source in store.storage.sources.all()]
+    except HybridMemoryError as error:
+        about["problem"] = str(error)
+    return about
+
+
+def surer_elsewhere(
+    store: HybridStore, query: str, request: Request, confidence: float
+) -> Iterator[str]:
+    """Yield a line for each other memory whose best passage is clearly surer than `confidence`. It
+    names no note of that memory.
+    """
+    request = request._replace(limit=3, rerank=False, min_confidence=0.0, floor=0.0)
+    end = monotonic() + SECONDS
+    for path in memories(store.path)[1:]:
+        left = end - monotonic()
+        if left <= 0:
+            return
+        best = 0.0
+        with (
+            suppress(HybridMemoryError),
+            HybridStore(path, copy(store.config), read_only=True) as other,
+        ):
+            other.limit_queries(left)
+            results = other.answer(query, request).results
+            best = max((result["confidence"] for result in results), default=0.0)
+        if best >= max(SOME, confidence + MARGIN):
+            yield (
+                f"{path} has a surer passage (confidence {best:g}, {match(best)}); "
+                f"`hybrid-memory --db {quote(path)} search` searches it"
+            )
