@@ -21,8 +21,7 @@ RESULTS = 3
 PARTS = {  # name of a step in the trace -> its name in the legend, and where that stands
     "keyword": ("keyword: BM25", 0),
     "vector": ("vector: nearness", 140),
-    "neighbours": ("the chunks beside it", 280),
-    "document": ("the best chunks of its document", 450),
+    "document": ("the best chunks of its document", 280),
 }
 WIDTH, MARGIN, TOP, ROW, BAR = 780, 20, 76, 78, 24
 SCALE = WIDTH - 2 * MARGIN  # pixels for a score of 1
@@ -35,7 +34,6 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
 .rest { fill: #e6eaef }
 .keyword { fill: #0969da }
 .vector { fill: #1a7f37 }
-.neighbours { fill: #bf8700 }
 .document { fill: #8250df }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
@@ -44,7 +42,6 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
   .rest { fill: #262c36 }
   .keyword { fill: #4493f8 }
   .vector { fill: #3fb950 }
-  .neighbours { fill: #d29922 }
   .document { fill: #ab7df8 }
 }
 """
