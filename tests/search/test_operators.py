@@ -262,7 +262,9 @@ def test_the_command_reports_operators_in_a_line_and_with_full_in_a_key(
         assert done.returncode == 0
         assert run("search", *arguments, "--provider", "none", "--quiet").stderr == ""
         lines = done.stderr.splitlines(keepends=True)
-        told = [line for line in lines if "only faint matches" not in line]
+        told = [
+            line for line in lines if "no strong match" not in line and "only faint" not in line
+        ]
         return json.loads(done.stdout), "".join(told)
 
     reason = "'tag:b' is a filter only before the words, or as tag:\"b\""

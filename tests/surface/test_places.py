@@ -231,9 +231,10 @@ def test_a_search_with_faint_matches_names_a_memory_that_is_surer(
     question = "how do I restore a deleted note"
 
     def told(query: str, *options: str) -> bool:
-        seen = " ".join(in_terminal(at_home, "search", query, *options).split())
-        assert ("vault.db search` searches it" in seen) == ("has a surer passage" in seen)
-        return "vault.db has a surer passage" in seen and "File recovery" not in seen
+        # A terminal breaks a long path anywhere
+        seen = "".join(in_terminal(at_home, "search", query, *options).split())
+        assert ("vault.dbsearch`searchesit" in seen) == ("hasasurerpassage" in seen)
+        return "vault.dbhasasurerpassage" in seen and "Filerecovery" not in seen
 
     assert told(question)
     assert told(question, "--min-confidence", "0.9")
