@@ -742,7 +742,7 @@ def test_search_refreshes_before_it_reranks_and_says_what_failed(
     )
     assert done.stdout.startswith("**memory/new.md#L1-L1**")
     server.error = (424, "model is not a re-ranker model")
-    done = run("search", "gpu password", "--rerank", "tei", env=env)
+    done = run("search", "gpu password", "--also", "login", "--rerank", "tei", env=env)
     assert len(answer(done)) == 4
     assert done.stderr == (
         f"hybrid-memory: not reranked: TEI at {server.url}/rerank answered 424: model is not a re-ranker model\n"
