@@ -28,6 +28,10 @@ Another language is another entry, and any key may be missing:
 - `first_particles`, `last_particles`: function words that may begin or end a compound, as in "setup".
 - `function_words`; `abbreviations`, without the full stop, and `abbreviations_before_numbers`.
 - `speakers`: the labels of "user" and "assistant" in conversations.
+- `frequent_words`: about a fifth of the words of a text, by which its language is recognised. English has
+  none that other languages or short notes have, too.
+- `technical_words`, `orders`, `polite_words`, `personal_words`, `possessives`: of prompts to an agent,
+  see extras/recall/prompts.py. A technical word stands for all its forms.
 - `has_spaces`: whether there are spaces between words; true if it is missing.
 
 A phrase that often means something else is left out, such as the German and Spanish words for
@@ -79,6 +83,12 @@ def by_language(kind: str) -> dict[str, Any]:
         for code, language in languages().items()
         if kind in language
     }
+
+
+@cache
+def words_of(code: str, kind: str) -> frozenset[str]:
+    """The single words of one kind of a language, as they are written."""
+    return frozenset(" ".join(languages()[code][kind]).split())
 
 
 def full_names(kind: str, code: str) -> list[str]:

@@ -30,12 +30,12 @@ GRAM_RUN = f"([{PAIRED}]+)|([{JOINED}]+)"
 
 def has_gram_run(folded: str) -> bool:
     """Whether a folded text has a run to cut into grams. Most texts are decided without the pattern:
-    they have no character of the blocks of these scripts.
+    they have no character of the blocks of these scripts, nor a letter for one of their marks.
     """
     may_have = not folded.isascii() and any(
         "\u0e00" <= c < "\u2000"
         or "\u2e80" <= c < "\ue000"
-        or "\uf900" <= c < "\ufb00"
+        or "\ue500" <= c < "\ufb00"  # with the letters for marks of JOINED
         or c >= "\U00020000"
         for c in set(folded)
     )

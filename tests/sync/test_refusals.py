@@ -155,10 +155,10 @@ def test_update_says_once_that_the_server_is_down_and_keywords_answer(
         assert run("update", "--quiet", *url).stderr == ""
         assert len(ollama.embed_requests) == embedded  # a model that is not needed is not loaded
         ollama.models.clear()
-        gone = run("update", "--quiet", *url)
+        gone = run("update", *url)
     assert gone.returncode == 0
     assert gone.stderr.count("has no model nomic-embed-text") == 1
-    down = run("update", "--quiet", *url)
+    down = run("update", *url)
     assert down.returncode == 0
     [line] = down.stderr.splitlines()
     assert "cannot connect to Ollama" in line

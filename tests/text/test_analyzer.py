@@ -4,7 +4,7 @@ import unicodedata
 from contextlib import closing
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from hybrid_memory.text import analyzer, memo
@@ -82,7 +82,7 @@ def test_identifiers_are_found_by_their_words_and_as_they_stand(text: str, parts
 
 
 TEXTS = st.lists(
-    st.text(st.characters(exclude_categories=["Cs", "Co"]), max_size=8)  # private use: signs
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     | st.sampled_from(["getUserName", "a/b.c", "C++", "don't.", "snake_case", "well-known", "XMLHttp", "東京都", "สวัสดี", "é", "серверы", "हिन्दी", "1.5", " ", "`"])
 ).map("".join)  # fmt: skip
 
@@ -91,6 +91,7 @@ TEXTS = st.lists(
 def test_what_is_written_are_the_tokens_of_the_text_and_then_those_of_its_identifiers(
     text: str,
 ) -> None:
+    assume(not re.search(r"\d{4}|\d\W\d", text))  # a written day has tokens of its own
     for _ in range(2):  # what was kept of the first time changes nothing
         words, more = analyzer.tokens_with_identifiers(text)
         assert searchable(text) == " ".join(token.text for token in analyzer.tokens(fold(text)))
@@ -162,7 +163,8 @@ def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
-@given(st.text(st.characters(exclude_categories=["Cs", "Co"])))
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@example("\u0e31")  # a mark without its letter
 def test_a_gram_run_is_seen_without_its_pattern(text: str) -> None:
     folded = fold(text)
     assert has_gram_run(folded) == (pattern(GRAM_RUN).search(folded) is not None)

@@ -15,7 +15,7 @@ from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...storage.bm25 import stems
-from ...text.languages import full_names
+from ...text.languages import full_names, words_of
 from ...text.query import Query
 
 if TYPE_CHECKING:
@@ -43,61 +43,9 @@ BARE_WORDS = 3
 START = -0.8
 NAME = re.compile(r"(?<![.!?:\n])[ ]['\"(]?([A-Z][a-z]{2,})")  # not at the beginning of a sentence
 IDENTIFIER = re.compile(r"`[^`\n]+`|\w+\(|\b[a-z]+[A-Z]\w*|\w+_\w+|\w+\.[a-z]{1,4}\b")
-PERSONAL_WORDS = frozenset(
-    {"we", "us", "our", "my", "mine", "he", "him", "his", "she", "her", "ours"}
-)
-POSSESSIVE = frozenset({"our", "my", "his", "her"})
-POLITE = frozenset(
-    "please now can could you would let let's just then also and ok okay yes we".split()
-)
-ORDERS = frozenset(
-    """add align apply bring build bump catch center change check clean commit compare compute
-    continue convert create cut debug deduplicate delete deploy disable document draw enable
-    encode explain expose extract fetch fix format generate give go handle hide implement import
-    improve increase inject inline install lower make merge migrate mock move no open optimise
-    optimize parse pin pull push put rebase refactor reduce reformat remove rename render reorder
-    replace reset resolve reuse revert review rewrite roll run sanitize set shorten show simplify
-    skip sort split squash stop stream strip swap trim try turn undo unify update upgrade use
-    validate wrap write yes""".split()
-)
 LEAST_NUMBER = 3  # digits of a number that carries information
 FAULTS = ("error", "exception")  # endings of names of errors: TypeError
 SLASH_COMMAND = re.compile(r"/[\w:.-]+(?:\s|\Z)")
-
-# Technical words of ordinary work on code, in any form: "tests" and "testing" are "test".
-WORK_WORDS = """
-add align animation api append apply argument array assert async attribute await background bar
-boolean bottom branch browser bug build bump bundle button cache call callback catch center check
-class clean click clone close code color colour column command comment commit compile compiler
-component compute condition config configure console constant constructor continue convert copy
-correct count coverage crash create css cursor data debug declare default define delete dependency
-deploy deprecated diff directory docstring document documentation dropdown duplicate edit element
-email empty endpoint enum error example exception execute explain export expression extend extract
-fail failing failure fast feature fetch field file fill filter find fix fixture flag float folder
-font footer format forward framework frontend function generate generic global handle handler hard
-header helper hook hover icon implement import improve include indentation index inherit initialise
-initialize inline input insert instance integer integration interface issue iterate iterator
-javascript json key label layout left length library line link lint linter list load local log
-logging loop main make map margin match memory merge message method middleware migrate migration
-missing mock modal mode module move name navbar nested null number object old open operator optimise
-optimize option order output overflow package padding page pagination parallel parameter parse
-parser pass path pattern performance placeholder plot pointer port print private process program
-project promise property public pull push python query queue quick raise range read readme recursion
-refactor reference regex release reload remove rename render repeat replace repo repository request
-reset resolve response rest return reuse reverse revert review rewrite right route row run rust save
-schema scope screen script scroll search section segmentation select send serialize server service
-set settings setup shell show sidebar signature simplify size skip slow snapshot sort source split
-stack start state statement static step stop store stream string struct structure style submit suite
-support switch symbol sync syntax table tag target task template test text throw timeout toggle
-token tokenizer tool top trace traceback translate trait try tuple turn two type typescript
-undefined undo unit update upgrade upload use user utility valid validate validation value variable
-vector verbose verify version view wait warning website width work worker wrap write wrong cargo
-checkbox checkout cors div docstring eslint flexbox git golang goroutine heap html hydrate kwargs
-localhost lodash macro mutex mypy npm numpy pandas pip pytest rebase regex regexp segfault semaphore
-sequential socket spinner sql squash stash stdin stdout svg thread tooltip tsx typo vite webpack
-websocket change first last next new good bad one three second third same different like please
-thing way
-"""
 
 
 def is_question_for_memory(prompt: str) -> bool:
@@ -143,7 +91,7 @@ def read(prompt: str, store: "HybridStore") -> PromptFeatures:
     with store.storage.snapshot():
         counts = store.storage.keyword().counts(ends)
         chunks = store.storage.chunks.count()
-    is_work = work_among([*counts, *words_of(prompt)])
+    is_work = work_among([*counts, *words_in(prompt)])
     words = [word for word in counts if not is_work(word)]
     work = 1 - len(words) / max(len(counts), 1)
     is_foreign = False
@@ -191,14 +139,15 @@ def is_personal(prompt: str, is_work: Callable[[str], bool]) -> bool:
     """Whether a prompt has a personal word such as "my" or "she". "My loop" does not count: "loop"
     is a technical word.
     """
-    words = words_of(prompt)
+    words = words_in(prompt)
+    personal, possessive = words_of("en", "personal_words"), words_of("en", "possessives")
     return any(
-        word in PERSONAL_WORDS and not (word in POSSESSIVE and is_work(next_word))
+        word in personal and not (word in possessive and is_work(next_word))
         for word, next_word in zip(words, [*words[1:], ""], strict=False)
     )
 
 
-def words_of(prompt: str) -> list[str]:
+def words_in(prompt: str) -> list[str]:
     """Return the words at the beginning of a prompt in lower case: runs of the letters a to z."""
     return re.findall(r"[a-z]+", prompt[:END].lower())
 
@@ -208,8 +157,9 @@ def is_order(prompt: str) -> bool:
     polite words only.
     """
     words = re.findall(r"[\w']+", prompt[:END].lower())
-    first = next((word for word in words if word not in POLITE), "go")
-    return first in ORDERS
+    polite = words_of("en", "polite_words")
+    first = next((word for word in words if word not in polite), "go")
+    return first in words_of("en", "orders")
 
 
 def unknown_code(text: str, counts: Mapping[str, int]) -> int:
@@ -260,7 +210,7 @@ def relevance_of(reading: PromptFeatures, results: Iterable[Mapping[str, Any]]) 
 
 def work_among(words: Iterable[str]) -> Callable[[str], bool]:
     """Return a predicate for these words: is the word technical (in any form) or a small number?"""
-    work_words = WORK_WORDS.split()
+    work_words = words_of("en", "technical_words")
     stem_of = stems({*(word.lower() for word in words), *work_words})
     work = {stem_of.get(word, word) for word in work_words}
 
