@@ -13,7 +13,8 @@ from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
 from hybrid_memory.documents.document import Document, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
-from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
+from hybrid_memory.documents.front_matter import MAX_METADATA
+from hybrid_memory.documents.markdown import parse
 from hybrid_memory.documents.noise import without_noise
 from hybrid_memory.documents.structure import below, markdown_structure
 from hybrid_memory.storage.prepared import Prepared
@@ -228,7 +229,7 @@ def check_file(case: Case, path: str) -> float:
     except BadFileError:
         return 0.0
     chunks = list(reading.chunks(*case.sizes))
-    metadata, warnings, date = reading.metadata, reading.warnings, reading.date("d")
+    metadata, warnings, date = reading.metadata, reading.warnings, reading.date("d").day
     reading.close()
     spent = time.process_time() - begun
     assert sum(map(len, warnings)) < 400
@@ -258,9 +259,9 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
     assert digest_of_lines == digest
     spoken = path.endswith(".jsonl")
     whole = "\n".join(lines)
-    skipped = front_matter(whole).lines
-    structure = getattr(format, "structure", markdown_structure)(below(whole, skipped))
-    cleaned = lines[:skipped] + structure.text.split("\n")[1:]
+    parsed = getattr(format, "parsed", parse)(whole, {})
+    structure = getattr(format, "structure", markdown_structure)(below(parsed.text, parsed.skipped))
+    cleaned = parsed.text.split("\n")[: parsed.skipped] + structure.text.split("\n")[1:]
     before = 1
     for number, chunk in enumerate(chunks):
         assert chunk.index == number

@@ -197,7 +197,7 @@ def remember(memo: Memo, store: HybridStore) -> None:
     memo.keep(index, "rarities")
     for name in ("nearest", "cosines", "sample"):
         memo.keep(vectors, name)
-    for name in ("candidates", "leads", "rows", "dates"):
+    for name in ("candidates", "leads", "rows"):
         memo.keep(chunks, name)
     covered: dict[Any, Any] = {}
 
