@@ -165,7 +165,7 @@ def _ingested(
             else:
                 report = Ingest(store, incremental=True).run([folder])
                 warnings = [*report.error_lines(), *report.warning_lines()]
-            doc_id = store.storage.catalog.by_path(path, path)
+            doc_id = store.storage.catalog.by_path(path)
     except BusyStoreError:
         warnings = [later]
     except HybridMemoryError as error:

@@ -245,7 +245,7 @@ def change_over(
         return Embedded(0, [embedder.problem] if embedder.problem else [], fits=False)
     new_set = _NewSet(storage, embedder, identity, limit)
     progress = on_total(storage.embeddings.spare.count_lacking(identity))
-    while not _take_over_if_complete(storage, identity, new_set.refused):
+    while not _activate_if_complete(storage, identity, new_set.refused):
         if not new_set.fill(progress):
             return new_set.unfinished()
     note = f"all chunks now have embeddings by {name_of(identity)}"
@@ -371,7 +371,7 @@ def _model(identity: Mapping[str, Any]) -> Identity:
     return {key: value for key, value in identity.items() if key != "anew"}
 
 
-def _take_over_if_complete(storage: Storage, identity: Identity, refused: set[bytes]) -> bool:
+def _activate_if_complete(storage: Storage, identity: Identity, refused: set[bytes]) -> bool:
     """Replace the store's embeddings by a complete set; return whether it was complete. This is
     checked again under the lock, because other processes may store texts.
     """
@@ -380,7 +380,7 @@ def _take_over_if_complete(storage: Storage, identity: Identity, refused: set[by
     with storage.transaction():
         is_complete = _is_complete(storage, identity, refused)
         if is_complete and storage.embeddings.spare.next_identity() == identity:
-            storage.embeddings.take_over(identity)
+            storage.embeddings.activate(identity)
     return is_complete
 
 

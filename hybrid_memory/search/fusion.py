@@ -36,7 +36,9 @@ SHARPNESS = 3  # of the power by which a weak best hit counts less
 BM25_SHARE = 2 / 3  # of the keyword part; the rest is the coverage alone
 OPENING_CHUNKS = 2  # chunks with which a document begins that speak for all of it
 ROUNDING = 1e-9  # of a mean of cosines
-OPENING_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
+OPENING_SHARE = (
+    1 / 3
+)  # of a chunk's part of the vector leg, given by the opening chunks of its document
 
 
 class FusedScores:
@@ -106,7 +108,7 @@ def normalize_scores(
     vector_ranking: Ranking | None,
     cosines: Mapping[int, float],
     sample: Mapping[int, float],
-    leads: Mapping[int, Sequence[int]],
+    opening: Mapping[int, Sequence[int]],
     weights: tuple[float, float],
     *,
     is_lookup: bool = False,
@@ -114,7 +116,7 @@ def normalize_scores(
     """Put the legs on one scale. A leg that ran alone is divided by its best score.
 
     `sample` has the cosines of a fixed sample of chunks: the similarity that the model gives to any
-    text. `leads` are the first chunks of each chunk's document.
+    text. `opening` are the first chunks of each chunk's document.
     """
     keyword_ranking = keyword_leg.ranking if keyword_leg else []
     further_scores = keyword_leg.further_scores if keyword_leg else NONE
@@ -133,7 +135,7 @@ def normalize_scores(
         needs_coverage = not is_lookup
         greatest = max(nearness.values(), default=0.0)
         estimates = {id: bm25[id] * greatest for id, _ in keyword_ranking}
-        vector_parts = _with_leads(estimates | nearness, nearness, leads)
+        vector_parts = _with_opening(estimates | nearness, nearness, opening)
         bm25 = {id: share * strength for id, share in bm25.items()}
     return FusedScores(
         bm25=bm25,
@@ -168,17 +170,19 @@ def measure_nearness(cosines: Mapping[int, float], sample: Mapping[int, float]) 
     return nearness
 
 
-def _with_leads(
+def _with_opening(
     vector_parts: Mapping[int, float],
     nearness: Mapping[int, float],
-    leads: Mapping[int, Sequence[int]],
+    opening: Mapping[int, Sequence[int]],
 ) -> dict[int, float]:
-    """Replace OPENING_SHARE of each part by the mean nearness of the leads that have an embedding."""
+    """Replace OPENING_SHARE of each part by the mean nearness of those opening chunks that have an
+    embedding.
+    """
     parts = {}
     for id, part in vector_parts.items():
-        of_leads = [nearness[lead] for lead in leads.get(id, ()) if lead in nearness]
-        if of_leads:
-            part = (1 - OPENING_SHARE) * part + OPENING_SHARE * sum(of_leads) / len(of_leads)
+        of_opening = [nearness[chunk] for chunk in opening.get(id, ()) if chunk in nearness]
+        if of_opening:
+            part = (1 - OPENING_SHARE) * part + OPENING_SHARE * sum(of_opening) / len(of_opening)
         parts[id] = part
     return parts
 

@@ -111,11 +111,11 @@ class VectorEvidence:
         self,
         cosines: Mapping[int, float] = NONE,
         sample: Mapping[int, float] = NONE,
-        leads: "Mapping[int, Sequence[int]]" = MappingProxyType({}),
+        opening: "Mapping[int, Sequence[int]]" = MappingProxyType({}),
     ) -> None:
         self.cosines = cosines
         self.sample = sample
-        self.leads = leads
+        self.opening = opening
 
 
 class Search:
@@ -329,7 +329,7 @@ class Search:
             ranking,
             found.cosines,
             found.sample,
-            found.leads,
+            found.opening,
             self._weights(keyword, ranking, phrasing),
             is_lookup=phrasing.is_lookup,
         )
@@ -356,14 +356,14 @@ class Search:
     ) -> VectorEvidence:
         """Compute the cosines that the scores of both legs need."""
         cosines = dict(ranking)
-        leads: dict[int, list[int]] = {}
+        opening: dict[int, list[int]] = {}
         if keyword is not None:
             ids = dict.fromkeys([*cosines, *dict(keyword.ranking)])
-            leads = self._storage.chunks.leads(ids, OPENING_CHUNKS)
-            ids |= dict.fromkeys(chain.from_iterable(leads.values()))
+            opening = self._storage.chunks.opening_chunks(ids, OPENING_CHUNKS)
+            ids |= dict.fromkeys(chain.from_iterable(opening.values()))
             without = [id for id in ids if id not in cosines]
             cosines |= vectors.cosines(vector, without)
-        return VectorEvidence(cosines, vectors.sample(vector), leads)
+        return VectorEvidence(cosines, vectors.sample(vector), opening)
 
     def _weights(
         self, keyword_leg: KeywordLeg | None, vector_ranking: Ranking | None, phrasing: Phrasing

@@ -16,7 +16,8 @@ from .filters import Filters
 from .targets import find
 
 if TYPE_CHECKING:
-    from .interface import Catalog, Storage
+    from .catalog import Catalog
+    from .interface import Storage
 
 NAMES = 8  # of collections, tags or keys in a message
 ALONE = {  # what it means that a filter leaves no document by itself

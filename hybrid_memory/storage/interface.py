@@ -1,5 +1,6 @@
 """What an engine implements: `Storage` and its parts. The rest of the program uses a store only
-through these protocols.
+through these protocols, and the base classes of `catalog`, `chunks`, `embeddings`, `keyword`, `links`,
+`query_cache` and `source`, to which an engine adds its SQL.
 
 Methods that write need an open `transaction`, unless they say otherwise. Inside a `snapshot`, all
 reads see the same state. Every method may raise StoreError for a problem with the file, disk or
@@ -11,6 +12,9 @@ from contextlib import AbstractContextManager
 from datetime import date
 from typing import Any, Protocol
 
+from .catalog import Catalog
+from .chunks import Chunks
+from .embeddings import Embeddings
 from .filters import Filters
 from .growing import GrowingDocument
 from .keyword import BM25Index
@@ -18,120 +22,11 @@ from .links import LinkReader
 from .prepared import DocumentExport, Prepared
 from .query_cache import QueryCache
 from .rows import (
-    LAST_LINE,
-    Candidate,
-    ChunkRow,
-    DocumentRow,
-    Identity,
-    Neighbour,
-    Pending,
     Ranking,
-    SourceFile,
     StoredDocument,
     Vectors,
 )
 from .source import KnownSources
-
-
-class SpareEmbeddings(Protocol):
-    """Embeddings that no chunk uses, by identity and content hash.
-
-    These are the embeddings of deleted texts, which may come back, and the next set: embeddings by
-    a new model, which replace the current ones when the set is complete. b"" marks a text that the
-    model can never embed.
-    """
-
-    def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
-        """The embeddings of these texts, where they exist."""
-
-    def put(self, identity: Identity, vectors: Vectors) -> None:
-        """Store embeddings."""
-
-    def drop_unused(self) -> None:
-        """Delete the embeddings of all texts that no chunk has."""
-
-    def trim(self, identity: Identity, megabytes: float, days: float) -> None:
-        """Delete embeddings older than `days`, the oldest beyond `megabytes`, and those that chunks
-        of this identity use again. The next set stays.
-        """
-
-    def next_identity(self) -> Identity | None:
-        """The identity of the next set, or None."""
-
-    def begin_next(self, identity: Identity) -> None:
-        """Start a next set, dropping an unfinished one."""
-
-    def drop_next(self) -> None:
-        """Abandon the next set."""
-
-    def lacking(self, identity: Identity, before: int, batch: int) -> list[Pending]:
-        """At most `batch` chunks (all if -1) with an id below `before` whose text has no embedding
-        in this set, the newest first.
-        """
-
-    def count_lacking(self, identity: Identity) -> int:
-        """The number of chunks whose text has no embedding in this set."""
-
-
-class Embeddings(Protocol):
-    """The embeddings of the chunks, which all have one identity."""
-
-    def identity(self) -> Identity | None:
-        """The identity of the embeddings; None before the first."""
-
-    def set_identity(self, identity: Identity) -> None:
-        """Set the identity of the embeddings made from now on."""
-
-    def known(self, hashes: Iterable[bytes]) -> Vectors:
-        """The stored embeddings of these texts, by content hash."""
-
-    def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
-        """At most `batch` chunks without an embedding and with an id below `before`, the newest
-        first.
-
-        `tried` includes chunks that were marked as unembeddable.
-        """
-
-    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        """The chunks of the batch that no other process has changed or embedded meanwhile."""
-
-    def count_without(self) -> int:
-        """The number of chunks without an embedding, which is faster than `count_pending`: it includes
-        those marked as unembeddable.
-        """
-
-    def count_pending(self) -> int:
-        """The number of chunks that wait for an embedding."""
-
-    def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
-        """Set the embeddings of chunks: (chunks.id, embedding, whether the text was cut to fit the
-        model).
-        """
-
-    def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
-        """Mark texts, by content hash, that the model can never embed."""
-
-    def was_server_late(self, seconds: float) -> bool:
-        """Whether `note_late_server` was called in the last `seconds`."""
-
-    def note_late_server(self, seconds: float) -> bool:
-        """Note that the server of the embeddings is late. Needs no transaction, and never waits for
-        another writer. Returns False if that was noted in the last `seconds`, or cannot be written.
-        """
-
-    @property
-    def spare(self) -> SpareEmbeddings: ...
-
-    def keep(self, ids: Iterable[int]) -> None:
-        """Copy the embeddings of chunks, by chunks.id, to the spare ones."""
-
-    def restore(self) -> None:
-        """Give pending chunks the spare embeddings of their texts."""
-
-    def take_over(self, identity: Identity) -> None:
-        """Replace the embeddings of all chunks with those of the next set, which has this
-        identity.
-        """
 
 
 class Documents(Protocol):
@@ -199,95 +94,6 @@ class VectorIndex(Protocol):
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
         """The cosines of a few chunks from all over the store."""
-
-
-class Chunks(Protocol):
-    """What a search reads about chunks and their documents."""
-
-    def candidates(self, ids: Iterable[int]) -> list[Candidate]:
-        """These chunks, without those deleted meanwhile."""
-
-    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        """For each of these chunks, the ids of the first `count` chunks of its document."""
-
-    def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        """Chunks with their documents, by id."""
-
-    def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
-        """The ids of the document's chunks that overlap these lines, in document order."""
-
-    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        """Document id, first and last line of each chunk, and the first line of each page of the
-        document.
-        """
-
-    def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """The metadata of these chunks' documents, where they may declare that one document
-        supersedes or replaces another.
-        """
-
-    def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
-        """(first line, own date or None) of each chunk of a document, in document order."""
-
-    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        """A chunk, with up to `count` chunks of its document on either side."""
-
-    def count(self) -> int:
-        """The number of chunks."""
-
-
-class Catalog(Protocol):
-    """Read documents: single ones, lists and counts."""
-
-    def by_id(self, doc_id: str) -> str | None:
-        """The id, if a document has it."""
-
-    def by_path(self, *paths: str) -> str | None:
-        """The id of the document whose file has one of these two paths."""
-
-    def by_tail(self, tail: str) -> list[str]:
-        """The document ids that end with this text."""
-
-    def ids(self) -> list[str]:
-        """The ids of all documents."""
-
-    def document(self, doc_id: str) -> DocumentRow:
-        """An existing document."""
-
-    def entry(self, doc_id: str) -> dict[str, Any]:
-        """The entry of an existing document in a `listing`."""
-
-    def listing(
-        self, filters: Filters | None, limit: int, *, by_change: bool = False
-    ) -> tuple[int, list[dict[str, Any]]]:
-        """The number of documents that match the filters, and the first of them: those with the
-        newest dates, or with `by_change` those changed last. Raises ValueError for a bad date.
-        """
-
-    def has_any(self, filters: Filters) -> bool:
-        """Whether any document matches the filters. Raises ValueError for a bad date."""
-
-    def names(self) -> list[tuple[str, str | None, bool]]:
-        """For every document: id, collection, and whether it came from a file."""
-
-    def source_files(self) -> list[SourceFile]:
-        """The files of all documents that came from one."""
-
-    def outline(self, doc_id: str) -> dict[str, Any]:
-        """`metadata`, `is_file` and `passages` (place and headings of each chunk) of an existing
-        document.
-        """
-
-    def metadata_keys(self) -> list[tuple[str, int]]:
-        """Each metadata key with the number of documents that have it, the most frequent first."""
-
-    def facets(self) -> dict[str, Any]:
-        """The number of documents by collection, by month and by tag, and the documents indexed
-        last.
-        """
-
-    def counts(self) -> dict[str, int]:
-        """The counts that `stats` prints, and the size of the store in bytes."""
 
 
 class Checks(Protocol):

@@ -4,13 +4,15 @@ refused files.
 
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..errors import SourceError
 from ..text.characters import storable_name
+
+if TYPE_CHECKING:
+    from .database import Database
 
 READERS = 2  # raise this when a reader learns to read files that it refused before
 
@@ -40,16 +42,6 @@ class Refusal(NamedTuple):
 def refusal_limits(settings: Mapping[str, Any]) -> str:
     """The settings that, like the file itself, decide whether it is refused."""
     return f"readers={READERS} max_file_bytes={settings['max_file_bytes']}"
-
-
-def refusals_to_json(refusals: Mapping[str, Refusal]) -> str:
-    """Encode refusals, by path, for storage."""
-    return json.dumps(refusals)
-
-
-def refusals_from_json(value: str | None) -> dict[str, Refusal]:
-    """Decode `refusals_to_json`. None is decoded as no refusals."""
-    return {path: Refusal(*row) for path, row in json.loads(value or "{}").items()}
 
 
 class Source(NamedTuple):
@@ -107,12 +99,52 @@ def real_path(path: str) -> str:
     return os.path.realpath(os.path.expanduser(path))
 
 
-class KnownSources(ABC):
+class KnownSources:
     """The ingested folders and files, and the files that were refused. An engine adds the statements."""
 
-    @abstractmethod
+    CLAIMED: ClassVar[str]  # path and collection of another folder whose documents have these ids
+    SOURCES: ClassVar[str]  # the columns of a Source, in order, but path before collection
+    REMEMBER: ClassVar[str]
+    FORGET: ClassVar[str]
+    FORGET_OTHERS: ClassVar[str]  # the other folders of a collection
+    REFUSALS: ClassVar[str]
+    FORGET_REFUSALS: ClassVar[str]
+    REMEMBER_REFUSALS: ClassVar[str]
+
+    def __init__(self, database: "Database") -> None:
+        self._db = database
+
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
         """All sources, or those with this collection and path."""
+        wanted = {"collection": collection, "path": self._db.encode_path(path)}
+        return [self._source(*row) for row in self._db.all(self.SOURCES, wanted)]
+
+    def _source(self, path: Any, collection: str, is_file: int, *rest: Any) -> Source:
+        """The source with these columns."""
+        patterns, exclude, follow, keep, size, overlap, own_id, metadata, workspace, no_ignore = (
+            rest
+        )
+        return Source(
+            str(self._db.decode_path(path)),
+            collection or None,
+            bool(is_file),
+            tuple(json.loads(patterns or "[]")),
+            tuple(json.loads(exclude)),
+            bool(follow),
+            bool(keep),
+            size,
+            overlap,
+            own_id,
+            tuple(json.loads(metadata).items()),
+            self._db.decode_path(workspace),
+            bool(no_ignore),
+        )
+
+    def _key(self, source: Source) -> dict[str, Any]:
+        return {
+            "collection": source.collection or "",
+            "path": self._db.encode_path(source.path),
+        }
 
     def of_own_name(self, source: Source) -> Source:
         """The source with the collection of its folder in this store, if the user named no
@@ -152,33 +184,45 @@ class KnownSources(ABC):
     def _known(self, source: Source) -> Source | None:
         return next(iter(self.all(source.collection or "", source.path)), None)
 
-    @abstractmethod
     def check_claim(self, source: Source) -> None:
         """Raise SourceError if the collection belongs to another folder, whose documents would have
         the same ids.
         """
+        if source.is_file:
+            return
+        if row := self._db.first(self.CLAIMED, self._key(source)):
+            path, collection = row
+            raise SourceError(
+                f"collection {source.collection!r} holds the documents of "
+                f"{self._db.decode_path(path)}; give {source.path} another name with "
+                f"--collection NAME, or free this one: "
+                f"`hybrid-memory delete --collection {quote(collection)}`"
+            )
 
-    @abstractmethod
     def remember(self, source: Source) -> None:
         """Store how a source was ingested. A folder becomes the owner of its collection."""
+        if not source.is_file:
+            self._db.run(self.FORGET_OTHERS, self._key(source))
+        self.forget(source)
+        values = source._asdict() | {
+            "patterns": json.dumps(source.patterns),
+            "exclude": json.dumps(source.exclude),
+            "metadata": json.dumps(dict(source.metadata)),
+            "workspace": self._db.encode_path(source.workspace),
+        }
+        self._db.run(self.REMEMBER, values | self._key(source))
 
-    @abstractmethod
     def forget(self, source: Source) -> None:
         """Delete a source from the list."""
+        self._db.run(self.FORGET, self._key(source))
 
-    @abstractmethod
     def refusals(self) -> dict[str, Refusal]:
         """The refused files of this host, by path."""
+        [value] = self._db.first(self.REFUSALS) or ("{}",)
+        return {path: Refusal(*row) for path, row in json.loads(value).items()}
 
-    @abstractmethod
     def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
         """Store the refused files of this host, replacing the earlier ones."""
-
-
-def claim_error(source: Source, path: str | None, collection: str) -> SourceError:
-    """The error for a source whose collection holds the documents of another path."""
-    return SourceError(
-        f"collection {source.collection!r} holds the documents of {path}; give {source.path} another "
-        f"name with --collection NAME, or free this one: "
-        f"`hybrid-memory delete --collection {quote(collection)}`"
-    )
+        self._db.run(self.FORGET_REFUSALS)
+        if refusals:
+            self._db.run(self.REMEMBER_REFUSALS, {"value": json.dumps(refusals)})

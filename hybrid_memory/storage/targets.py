@@ -16,7 +16,8 @@ from ..text.equality import spelled
 from ..text.terms import WIKILINK
 
 if TYPE_CHECKING:
-    from .interface import Catalog, Storage
+    from .catalog import Catalog
+    from .interface import Storage
 
 NAMED = 5  # documents in an error message
 
@@ -122,7 +123,7 @@ def _exactly(catalog: "Catalog", name: str) -> str | None:
         path = os.path.abspath(os.path.expanduser(name))
         os.fsencode(path)
         real = os.path.realpath(path)
-        doc_id = doc_id or catalog.by_path(path, path) or catalog.by_path(real, real)
+        doc_id = doc_id or catalog.by_path(path) or catalog.by_path(real)
     return doc_id
 
 

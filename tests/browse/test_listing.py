@@ -10,7 +10,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.documents.document import Document
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.sqlite.catalog import BY_DATE, LIST
+from hybrid_memory.storage.sqlite.catalog import SQLiteCatalog
 from hybrid_memory.sync.ingest import Ingest
 from tests.conftest import TopicEmbedder
 
@@ -70,10 +70,8 @@ def test_chunks_without_an_embedding_are_pending(
 
 
 def test_listing_does_not_read_the_chunks(store: HybridStore) -> None:
-    statement = LIST.format(condition="true", order=BY_DATE)
-    plan = [
-        row[3] for row in store.storage.connection.execute(f"explain query plan {statement}", (1,))
-    ]
+    statement = SQLiteCatalog.LIST.format(condition="true", order=SQLiteCatalog.BY_DATE, limit=1)
+    plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {statement}")]
     assert [step for step in plan if "chunks" in step and "chunks_pending" not in step] == []
 
 

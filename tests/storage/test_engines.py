@@ -222,13 +222,13 @@ def test_the_first_chunks_of_a_document_are_known_of_each_of_its_chunks(store: H
         for name in ("long", "long-1")
     }
     [short] = chunks.at("short", 1, 1)
-    leads = chunks.leads([ids["long"][11], ids["long-1"][0], short], 2)
+    leads = chunks.opening_chunks([ids["long"][11], ids["long-1"][0], short], 2)
     assert {id: sorted(each) for id, each in leads.items()} == {
         ids["long"][11]: ids["long"][:2],
         ids["long-1"][0]: ids["long-1"][:2],
         short: [short],
     }
-    assert chunks.leads([], 2) == {}
+    assert chunks.opening_chunks([], 2) == {}
 
 
 @pytest.mark.both_engines

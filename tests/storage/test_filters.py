@@ -27,7 +27,7 @@ from hybrid_memory.storage.matching import have_values
 from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
-from hybrid_memory.storage.sqlite.catalog import TOTAL
+from hybrid_memory.storage.sqlite.catalog import SQLiteCatalog
 from hybrid_memory.storage.sqlite.selection import condition
 from hybrid_memory.text.query import Query
 from hybrid_memory.text.tags import filterable_tags
@@ -659,7 +659,7 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     plan = [
         row[3]
         for row in store.storage.connection.execute(
-            f"explain query plan {TOTAL.format(condition=where)}", values
+            f"explain query plan {SQLiteCatalog.TOTAL.format(condition=where)}", values
         )
     ]
     assert plan == ["SCAN d"]

@@ -1,28 +1,20 @@
 """Read chunks and their documents for a search; read and write names, links and tags."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...storage.chunks import Chunks
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
-from ...storage.rows import LAST_LINE, Candidate, ChunkRow, Neighbour
+from ...storage.rows import Neighbour
 from ...text.links import DocumentLinks, aliases, key_of, path_of
 from ...text.tags import filterable_tags
-from .connection import Connection, from_column, here, text
+from .connection import Connection, text
 
 # The time of the file, or of storing a text without a file
 MODIFIED = """
 to_char(to_timestamp(trunc(coalesce(d.file_mtime, d.indexed_at))) at time zone 'utc',
         'YYYY-MM-DD"T"HH24:MI:SS"Z"')
-"""
-# Every condition has the space, so that only one partition is read if tables are partitioned by it.
-CANDIDATES = f"""
-select c.id, d.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{{}}' then d.metadata end, c.role,
-       c.items, coalesce(c.date, d.date), {MODIFIED}
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-where  c.space = %(space)s and c.id = any(%(ids)s)
-order  by c.id
 """
 IN_ORDER = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
@@ -34,30 +26,9 @@ select c.id, array(select id from chunks where space = %(space)s and document = 
 from   chunks c
 where  c.space = %(space)s and c.id = any(%(ids)s)
 """
-CHUNK_ROWS = f"""
-select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
-       d.metadata, e.pages, c.role, {MODIFIED}
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-       left join extracts e on e.space = c.space and e.document = c.document
-where  c.space = %(space)s and c.id = any(%(ids)s)
-"""
-PLACES = """
-select c.id, d.doc_id, c.start_line, c.end_line, e.pages
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-       left join extracts e on e.space = c.space and e.document = c.document
-where  c.space = %(space)s and c.id = any(%(ids)s)
-"""
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
 )
-DECLARING = """
-select c.id, d.metadata
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-where  c.space = %(space)s and c.id = any(%(ids)s)
-  and  (d.metadata ilike '%%supersede%%' or d.metadata ilike '%%replace%%')
-"""
-OWN_DATES = f"select start_line, date from chunks where {OF_DOCUMENT} order by id"
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
 from     chunks c join documents d on d.space = c.space and d.number = c.document
@@ -67,11 +38,7 @@ where    c.space = %(space)s and c.id in (
              (select id from chunks where {OF_DOCUMENT} and id > %(id)s order by id limit %(count)s))
 order by c.id
 """
-AT = f"""
-select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id
-"""
-TEXT = "select content, start_line, end_line from chunks where document = %(number)s order by id"
-COUNT = "select count(*) from chunks where space = %(space)s"
+TEXT = f"select content, start_line, end_line from chunks where {OF_DOCUMENT} order by id"
 
 
 def in_order(conn: Connection, space: int, ids: Collection[int]) -> list[int]:
@@ -79,71 +46,56 @@ def in_order(conn: Connection, space: int, ids: Collection[int]) -> list[int]:
     return [id for (id,) in conn.all(IN_ORDER, {"space": space, "ids": list(ids)})]
 
 
-class Chunks:
-    """Implements `interface.Chunks`."""
+# Every condition has the space, so that only one partition is read if tables are partitioned by it.
+class PostgresChunks(Chunks):
+    """The chunks of a space."""
 
-    def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._space = conn, space
+    CANDIDATES = f"""
+    select c.id, d.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
+           case when c.chunk_id = d.doc_id || '-0' and d.metadata <> '{{}}' then d.metadata end, c.role,
+           c.items, coalesce(c.date, d.date), {MODIFIED}
+    from   chunks c join documents d on d.space = c.space and d.number = c.document
+    where  c.space = %(space)s and c.id = any(%(ids)s)
+    order  by c.id
+    """
+    CHUNK_ROWS = f"""
+    select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
+           case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
+           d.metadata, e.pages, c.role, {MODIFIED}
+    from   chunks c join documents d on d.space = c.space and d.number = c.document
+           left join extracts e on e.space = c.space and e.document = c.document
+    where  c.space = %(space)s and c.id = any(%(ids)s)
+    """
+    PLACES = """
+    select c.id, d.doc_id, c.start_line, c.end_line, e.pages
+    from   chunks c join documents d on d.space = c.space and d.number = c.document
+           left join extracts e on e.space = c.space and e.document = c.document
+    where  c.space = %(space)s and c.id = any(%(ids)s)
+    """
+    DECLARING = """
+    select c.id, d.metadata
+    from   chunks c join documents d on d.space = c.space and d.number = c.document
+    where  c.space = %(space)s and c.id = any(%(ids)s)
+      and  (d.metadata ilike '%%supersede%%' or d.metadata ilike '%%replace%%')
+    """
+    OWN_DATES = f"select start_line, date from chunks where {OF_DOCUMENT} order by id"
+    AT = f"""
+    select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id
+    """
+    COUNT = "select count(*) from chunks where space = %(space)s"
 
-    def _of(self, ids: Iterable[int], statement: str, **given: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement on these chunks."""
-        wanted = list(ids)
-        if not wanted:
-            return []
-        return self._conn.all(statement, {"space": self._space, "ids": wanted, **given})
-
-    def candidates(self, ids: Iterable[int]) -> list[Candidate]:
-        return list(map(Candidate._make, self._of(ids, CANDIDATES)))
-
-    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+    def opening_chunks(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         return dict(self._of(ids, OPENING_CHUNKS, count=count))
 
-    def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        rows = self._of(ids, CHUNK_ROWS, host=here())
-        return {
-            row[0]: ChunkRow._make(
-                (
-                    *row[1:8],
-                    from_column(row[8]),
-                    *row[9:11],
-                    json.loads(row[11]),
-                    json.loads(row[12] or "[]"),
-                    *row[13:],
-                )
-            )
-            for row in rows
-        }
-
-    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        rows = self._of(ids, PLACES)
-        return {
-            id: (doc_id, start, end, json.loads(pages or "[]"))
-            for id, doc_id, start, end, pages in rows
-        }
-
-    def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
-        parameters = {"space": self._space, "doc_id": text(doc_id), "start": start, "end": end}
-        return [id for (id,) in self._conn.all(AT, parameters)]
-
-    def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        rows = self._of(ids, DECLARING)
-        return {id: json.loads(metadata) for id, metadata in rows}
-
-    def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
-        return self._conn.all(OWN_DATES, {"space": self._space, "doc_id": text(doc_id)})
-
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        parameters = {"space": self._space, "doc_id": text(doc_id), "id": id, "count": count}
-        return [Neighbour(*row) for row in self._conn.all(AROUND, parameters)]
-
-    def count(self) -> int:
-        return int(self._conn.one(COUNT, {"space": self._space})[0])
+        rows = self._db.all(AROUND, {"doc_id": doc_id, "id": id, "count": count})
+        return [Neighbour(*row) for row in rows]
 
 
-def text_of_chunks(conn: Connection, number: int) -> str:
+def text_of_chunks(conn: Connection, space: int, doc_id: str) -> str:
     """The text of a document, as far as its chunks have it, with each line in its place."""
     lines: dict[int, str] = {}
-    for content, start, end in conn.all(TEXT, {"number": number}):
+    for content, start, end in conn.all(TEXT, {"space": space, "doc_id": text(doc_id)}):
         # A table's header may be repeated before the chunk's own lines
         own = content.split("\n")[-(end - start + 1) :]
         for at, line in enumerate(own, start):

@@ -30,7 +30,7 @@ from .connection import (
     texts,
     to_column,
 )
-from .embeddings import Embeddings
+from .embeddings import PostgresEmbeddings
 from .postings import Postings
 
 
@@ -87,7 +87,7 @@ class GrowingRows(GrowingDocument):
         self,
         conn: Connection,
         space: int,
-        embeddings: Embeddings,
+        embeddings: PostgresEmbeddings,
         postings: Postings,
         documents: "Documents",
         doc_id: str,
@@ -284,7 +284,7 @@ class Documents:
     """Implements `interface.Documents`."""
 
     def __init__(
-        self, conn: Connection, space: int, embeddings: Embeddings, postings: Postings
+        self, conn: Connection, space: int, embeddings: PostgresEmbeddings, postings: Postings
     ) -> None:
         self._conn, self._space, self._embeddings, self._postings = (
             conn,
@@ -328,7 +328,9 @@ class Documents:
         row = documents[0] | {"source_path": from_column(documents[0]["source_path"])}
         if row["source_path"] is None and row["content"] is None:  # its file is on another host
             known = row["extracted"]
-            row["content"] = text_of_chunks(self._conn, row["number"]) if known is None else known
+            if known is None:
+                known = text_of_chunks(self._conn, self._space, doc_id)
+            row["content"] = known
         chunks = self._conn.dicts(
             WHOLE_CHUNKS, {"number": row.pop("number"), "doc_id": row["doc_id"]}
         )

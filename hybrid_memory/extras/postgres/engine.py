@@ -17,18 +17,19 @@ from ... import messages as log
 from ...errors import MissingStoreError, StoreError, WayOut
 from ...storage.filters import Filters
 from . import schema
-from .catalog import Catalog
+from .catalog import PostgresCatalog
 from .checks import Checks
-from .chunks import Chunks, Links
+from .chunks import Links, PostgresChunks
 from .connection import Connection, OnWait
+from .database import SpaceDatabase
 from .documents import Documents
-from .embeddings import Embeddings
+from .embeddings import PostgresEmbeddings
 from .fts5 import Tokenizer
 from .keyword import KeywordIndex
 from .postings import Postings
 from .query_cache import QueryCache
 from .selection import EVERYTHING, Selection, condition
-from .sources import Sources
+from .sources import PostgresSources
 from .vectors import VectorIndex, rebuild
 
 DEFAULT_SPACE = "default"
@@ -104,8 +105,9 @@ class PostgresStorage:
         except BaseException:
             self.connection.close()
             raise
-        self.chunks = Chunks(self.connection, self._space)
-        self.embeddings = Embeddings(self.connection, self._space)
+        self._database = SpaceDatabase(self.connection, self._space)
+        self.chunks = PostgresChunks(self._database)
+        self.embeddings = PostgresEmbeddings(self._database)
 
     def _find_space(self, name: str, create: bool) -> int:
         row = self.connection.first(SPACE, {"name": name})
@@ -135,12 +137,12 @@ class PostgresStorage:
         return Documents(self.connection, self._space, self.embeddings, self._postings)
 
     @cached_property
-    def catalog(self) -> Catalog:
-        return Catalog(self.connection, self._space)
+    def catalog(self) -> PostgresCatalog:
+        return PostgresCatalog(self._database)
 
     @cached_property
-    def sources(self) -> Sources:
-        return Sources(self.connection, self._space)
+    def sources(self) -> PostgresSources:
+        return PostgresSources(self._database)
 
     @property
     def links(self) -> Links:

@@ -251,8 +251,8 @@ def _places(store: HybridStore, path: str) -> Iterator[SourcePath]:
 def _indexed_as(store: HybridStore, path: str, places: Sequence[SourcePath]) -> str | None:
     """The id of a file's document, by its path, by its path from a source, or by another link."""
     real = os.path.realpath(path)
-    for name in (path, *(place.path for place in places)):
-        doc_id = store.storage.catalog.by_path(name, real)
+    for name in (path, *(place.path for place in places), real):
+        doc_id = store.storage.catalog.by_path(name)
         if doc_id:
             return doc_id
     for place in places:

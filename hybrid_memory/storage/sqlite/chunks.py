@@ -1,55 +1,28 @@
-"""Read chunks and their documents for a search, and recompute the terms of chunks for the keyword
-index.
-"""
+"""The statements that read chunks, and the terms of chunks for the keyword index."""
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ...text.terms import terms
-from ..rows import LAST_LINE, Candidate, ChunkRow, Neighbour
-from .schema import END_OF_CHUNK_ID, path_from_column
+from ..chunks import Chunks
+from ..rows import Neighbour
+from .schema import END_OF_CHUNK_ID
 
 if TYPE_CHECKING:
     from ...text.terms import Terms
 
 # The time of the file, or of storing a text without a file
 MODIFIED = "strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.file_mtime, d.indexed_at), 'unixepoch')"
-
-CANDIDATES = f"""
-select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
-       iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role, c.items,
-       coalesce(c.date, d.date), {MODIFIED}
-from   chunks c join documents d using (doc_id)
-where  c.id in (select value from json_each(?))
-"""
-
 OPENING_CHUNKS = f"""
 select c.id, lead.id
 from   chunks c join (select id, doc_id, {END_OF_CHUNK_ID} as place from chunks) lead using (doc_id)
-where  c.id in (select value from json_each(?)) and lead.place in (select '-' || value from json_each(?))
+where  c.id in (select value from json_each(:ids))
+and    lead.place in (select '-' || value from json_each(:places))
 """
-CHUNK_ROWS = f"""
-select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages, c.role, {MODIFIED}
-from   chunks c join documents d using (doc_id) left join extracts e using (doc_id)
-where  c.id in (select value from json_each(?))
-"""
-PLACES = """
-select c.id, c.doc_id, c.start_line, c.end_line, e.pages
-from   chunks c left join extracts e using (doc_id)
-where  c.id in (select value from json_each(?))
-"""
-DECLARING = """
-select c.id, d.metadata
-from   chunks c join documents d using (doc_id)
-where  c.id in (select value from json_each(?))
-  and  (instr(lower(d.metadata), 'supersede') or instr(lower(d.metadata), 'replace'))
-"""
-OWN_DATES = "select start_line, date from chunks where doc_id = ? order by id"
 PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
@@ -66,73 +39,58 @@ select rowid from chunks where rowid in (select value from json_each(?)) order b
 """
 FURTHEST = 10_000  # chunks on either side
 
-AT = "select id from chunks where doc_id = ? and end_line >= ? and start_line <= ? order by id"
-COUNT = "select count(*) from chunks"
-
 
 def in_order(conn: sqlite3.Connection, ids: Collection[int]) -> list[int]:
     """These chunks, ordered by document id, and by their place in the document."""
     return [id for (id,) in conn.execute(IN_ORDER, (json.dumps(list(ids)),))]
 
 
-class Chunks:
-    """Implements `interface.Chunks`."""
+class SQLiteChunks(Chunks):
+    """The chunks of a database file."""
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
-        self._conn = conn
+    CANDIDATES = f"""
+    select c.id, c.doc_id, c.chunk_id, c.content, c.heading_path, d.collection,
+           iif({END_OF_CHUNK_ID} = '-0', nullif(d.metadata, '{{}}'), null), c.role, c.items,
+           coalesce(c.date, d.date), {MODIFIED}
+    from   chunks c join documents d using (doc_id)
+    where  c.id in (select value from json_each(:ids))
+    """
+    CHUNK_ROWS = f"""
+    select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
+           d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages, c.role, {MODIFIED}
+    from   chunks c join documents d using (doc_id) left join extracts e using (doc_id)
+    where  c.id in (select value from json_each(:ids))
+    """
+    PLACES = """
+    select c.id, c.doc_id, c.start_line, c.end_line, e.pages
+    from   chunks c left join extracts e using (doc_id)
+    where  c.id in (select value from json_each(:ids))
+    """
+    DECLARING = """
+    select c.id, d.metadata
+    from   chunks c join documents d using (doc_id)
+    where  c.id in (select value from json_each(:ids))
+      and  (instr(lower(d.metadata), 'supersede') or instr(lower(d.metadata), 'replace'))
+    """
+    OWN_DATES = "select start_line, date from chunks where doc_id = :doc_id order by id"
+    AT = """
+    select id from chunks where doc_id = :doc_id and end_line >= :start and start_line <= :end
+    order by id
+    """
+    COUNT = "select count(*) from chunks"
 
-    def candidates(self, ids: Iterable[int]) -> list[Candidate]:
-        rows = self._conn.execute(CANDIDATES, (json.dumps(list(ids)),))
-        return list(map(Candidate._make, rows))
-
-    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+    def opening_chunks(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+        places = self._db.encode_ids(range(count))
         found: dict[int, list[int]] = {}
-        for id, lead in self._conn.execute(
-            OPENING_CHUNKS, (json.dumps(list(ids)), json.dumps(list(range(count))))
-        ):
-            found.setdefault(id, []).append(lead)
+        for id, opening in self._of(ids, OPENING_CHUNKS, places=places):
+            found.setdefault(id, []).append(opening)
         return found
-
-    def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        rows = self._conn.execute(CHUNK_ROWS, (json.dumps(list(ids)),))
-        return {
-            row[0]: ChunkRow._make(
-                (
-                    *row[1:8],
-                    path_from_column(row[8]),
-                    *row[9:11],
-                    json.loads(row[11]),
-                    json.loads(row[12] or "[]"),
-                    *row[13:],
-                )
-            )
-            for row in rows
-        }
-
-    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        return {
-            id: (*place, json.loads(pages or "[]"))
-            for id, *place, pages in self._conn.execute(PLACES, (json.dumps(list(ids)),))
-        }
-
-    def at(self, doc_id: str, start: int = 1, end: int = LAST_LINE) -> list[int]:
-        return [id for (id,) in self._conn.execute(AT, (doc_id, start, end))]
-
-    def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        rows = self._conn.execute(DECLARING, (json.dumps(list(ids)),))
-        return {id: json.loads(metadata) for id, metadata in rows}
-
-    def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
-        return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         count = min(count, FURTHEST)
-        steps = json.dumps(list(range(-count, count + 1)))
-        rows = self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "steps": steps})
+        steps = self._db.encode_ids(range(-count, count + 1))
+        rows = self._db.all(AROUND, {"doc_id": doc_id, "id": id, "steps": steps})
         return [Neighbour(*row) for row in rows]
-
-    def count(self) -> int:
-        return int(self._conn.execute(COUNT).fetchone()[0])
 
 
 # The indexed terms of chunks, computed again from the chunks and their documents.

@@ -17,9 +17,9 @@ from ..growing import WRITTEN, GrowingDocument, Resumption
 from ..prepared import DocumentExport, Prepared, whole
 from ..rows import StoredDocument, Vectors
 from . import vectors as blocks
-from .catalog import dicts
 from .chunks import chunk_terms, titles_and_aliases
-from .embeddings import Embeddings
+from .database import SQLiteDatabase
+from .embeddings import SQLiteEmbeddings
 from .keyword import FTSIndex, checksum
 from .links import Links, put_links, remove_links
 from .schema import path_from_column, path_to_column
@@ -99,7 +99,7 @@ where  c.doc_id = ? and c.id <= ?
 class Documents:
     """Implements `interface.Documents`."""
 
-    def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings) -> None:
+    def __init__(self, conn: sqlite3.Connection, embeddings: SQLiteEmbeddings) -> None:
         self._conn = conn
         self._embeddings = embeddings
 
@@ -120,13 +120,14 @@ class Documents:
         return [document for document in documents if document.path and is_in(document.path, path)]
 
     def whole(self, doc_id: str) -> DocumentExport | None:
-        documents = dicts(self._conn.execute(WHOLE, (doc_id,)))
+        database = SQLiteDatabase(self._conn)
+        documents = database.dicts(WHOLE, (doc_id,))
         if not documents:
             return None
         row = documents[0] | {"source_path": path_from_column(documents[0]["source_path"])}
         return whole(
             row,
-            dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))),
+            database.dicts(WHOLE_CHUNKS, (doc_id,)),
             Links(self._conn).links_to_copy(doc_id),
         )
 
@@ -214,7 +215,11 @@ class GrowingRows(GrowingDocument):
     """A document that grows, in this file."""
 
     def __init__(
-        self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str, collection: str | None
+        self,
+        conn: sqlite3.Connection,
+        embeddings: SQLiteEmbeddings,
+        doc_id: str,
+        collection: str | None,
     ) -> None:
         super().__init__(doc_id, collection)
         self._conn = conn

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from ... import messages
 from ...errors import StoreError
 from . import connection
-from .chunks import Chunks
-from .embeddings import Embeddings
+from .chunks import SQLiteChunks
+from .database import SQLiteDatabase
+from .embeddings import SQLiteEmbeddings
 from .keyword import FTSIndex, Vocabulary
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import Catalog
+    from .catalog import SQLiteCatalog
     from .checks import Checks
     from .documents import Documents
     from .links import Links
     from .query_cache import QueryCache
     from .selection import Selection
-    from .sources import Sources
+    from .sources import SQLiteSources
     from .vectors import VectorIndex
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
@@ -74,8 +75,9 @@ class SQLiteStorage:
         self._turn = RLock()  # held by the thread whose call is running
         self._is_closed = False
         self._last_before: int | None = None  # the highest chunks.id before the first transaction
-        self.chunks = Chunks(self.connection)
-        self.embeddings = Embeddings(self.connection)
+        self._database = SQLiteDatabase(self.connection)
+        self.chunks = SQLiteChunks(self._database)
+        self.embeddings = SQLiteEmbeddings(self._database)
 
     @cached_property
     def documents(self) -> "Documents":
@@ -84,16 +86,16 @@ class SQLiteStorage:
         return Documents(self.connection, self.embeddings)
 
     @cached_property
-    def catalog(self) -> "Catalog":
-        from .catalog import Catalog
+    def catalog(self) -> "SQLiteCatalog":
+        from .catalog import SQLiteCatalog
 
-        return Catalog(self.connection, lambda: self.links)
+        return SQLiteCatalog(self._database, lambda: self.links)
 
     @cached_property
-    def sources(self) -> "Sources":
-        from .sources import Sources
+    def sources(self) -> "SQLiteSources":
+        from .sources import SQLiteSources
 
-        return Sources(self.connection)
+        return SQLiteSources(self._database)
 
     @property
     def links(self) -> "Links":
