@@ -65,7 +65,7 @@ def proposed(
     conn: Connection, index: KeywordIndex, query: Query, depth: int, clock: Clock
 ) -> tuple[list[int], float, float]:
     """The first chunks by our scores among those that the index proposes, and ms of either part."""
-    phrases = index._phrases.of(query.affordable_terms)
+    phrases = index._phrases.of(query.limited_terms)
     terms = " ".join(str(phrase.id) for phrase in phrases if phrase.id is not None)
     ids = {id for phrase in phrases if len(phrase.found) <= depth for id, *_ in phrase.found}
     clock.lap()
@@ -90,12 +90,12 @@ def compare(
     for text in questions:
         index: KeywordIndex = store.storage.keyword()  # type: ignore[assignment]
         query = index._with_forms(Query(text))
-        if not any(index.frequencies(query.affordable_terms)):
+        if not any(index.frequencies(query.limited_terms)):
             continue
         own["asked"] += 1
         index.size()
         clock.lap()
-        first = [id for id, _ in index._best_of(query.affordable_terms, PROVEN, PROVEN)][:PROVEN]
+        first = [id for id, _ in index._best_of(query.limited_terms, PROVEN, PROVEN)][:PROVEN]
         own["ms"] += clock.lap()
         for totals, depth in zip(of_depths, depths, strict=True):
             found, of_index, of_scores = proposed(conn, index, query, depth, clock)

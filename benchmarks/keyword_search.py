@@ -108,7 +108,7 @@ def sides(store: HybridStore) -> dict[str, Search]:
         "all words": lambda query: scored(
             " OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))
         ),
-        "no pruning": lambda query: scored(match_expression(Query(query).affordable_terms)),
+        "no pruning": lambda query: scored(match_expression(Query(query).limited_terms)),
         "ranked": lambda query: index.ranked(Query(query), LIMIT).ranking,
     }
 

@@ -194,7 +194,7 @@ class HybridStore:
         self.config["query_timeout"] = min(seconds, self.config["query_timeout"])
 
     @property
-    def may_change_over(self) -> bool:
+    def may_switch_model(self) -> bool:
         """Whether a better model may replace the store's: it is the built-in one, because the user
         has not chosen a model.
         """

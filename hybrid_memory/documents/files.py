@@ -74,7 +74,7 @@ class BadFileError(Exception):
 
     `kind` is the reason in a word: "size", "encoding", "changing" (while it is read), "special"
     (not a regular file), and for documents that are not text "damaged", "encrypted", "package" (one
-    is missing) or "late" (see Patience).
+    is missing) or "late" (see ExtractionBudget).
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -82,7 +82,7 @@ class BadFileError(Exception):
         self.kind = kind
 
 
-class Patience:
+class ExtractionBudget:
     """The seconds left for extracting texts, shared by all files of a refresh."""
 
     def __init__(self, seconds: float) -> None:
@@ -90,13 +90,13 @@ class Patience:
 
 
 # None: an extraction has only its own limits.
-time_left: ContextVar[Patience | None] = ContextVar("patience", default=None)
+time_left: ContextVar[ExtractionBudget | None] = ContextVar("extraction budget", default=None)
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
     """Limit the total time of extractions inside this block; None: no limit."""
-    token = time_left.set(None if seconds is None else Patience(seconds))
+    token = time_left.set(None if seconds is None else ExtractionBudget(seconds))
     try:
         yield
     finally:

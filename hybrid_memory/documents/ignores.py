@@ -43,7 +43,7 @@ GLOB_PART = re.compile(
 SET_MEMBER = re.compile(r"\[:(\w+):\]|(?:\\(?=.))?(.)(?:-(?:\\(?=.))?(.))?", re.DOTALL)
 
 
-class Line(NamedTuple):
+class IgnoreLine(NamedTuple):
     """A line of a list. `pattern` matches paths relative to its folder; those of folders end in a
     slash.
     """
@@ -87,7 +87,7 @@ class Ignores:
                         return Ignored(rule, self._citation(above, rule, line))
         return None
 
-    def _lists_around(self, folder: str, rule: str) -> list[tuple[str, list[Line]]]:
+    def _lists_around(self, folder: str, rule: str) -> list[tuple[str, list[IgnoreLine]]]:
         """The lists that apply in a folder, the innermost first, each with its own folder."""
         read = vault_lines if rule == OBSIDIAN else git_lines
         lines = list(read(self._read(folder, rule)))
@@ -98,7 +98,7 @@ class Ignores:
             return found
         return found + self._around(above, rule)
 
-    def _citation(self, folder: str, rule: str, line: Line) -> str:
+    def _citation(self, folder: str, rule: str, line: IgnoreLine) -> str:
         """A line as people find it: 'drafts/.gitignore:3: *.tmp'"""
         if rule == OBSIDIAN:
             return f"Obsidian's excluded files: {line.text}"
@@ -106,7 +106,7 @@ class Ignores:
         return f"{place}:{line.number}: {line.text}"
 
 
-def git_lines(texts: Sequence[str]) -> Iterator[Line]:
+def git_lines(texts: Sequence[str]) -> Iterator[IgnoreLine]:
     """The lines of a `.gitignore` that have a pattern."""
     for number, text in enumerate(texts, 1):
         glob = _without_trailing_spaces(text)
@@ -118,10 +118,10 @@ def git_lines(texts: Sequence[str]) -> Iterator[Line]:
         pattern = _pattern_of_glob(glob.removesuffix("/"))
         if pattern is not None:
             end = r"/\Z" if is_for_folders else r"/?\Z"
-            yield Line(number, text, re.compile(pattern + end, re.DOTALL), is_exception)
+            yield IgnoreLine(number, text, re.compile(pattern + end, re.DOTALL), is_exception)
 
 
-def vault_lines(texts: Sequence[str]) -> Iterator[Line]:
+def vault_lines(texts: Sequence[str]) -> Iterator[IgnoreLine]:
     """Obsidian's filters: `/a regular expression/`, or the beginning of paths, with `*` for any
     text.
     """
@@ -131,7 +131,7 @@ def vault_lines(texts: Sequence[str]) -> Iterator[Line]:
         if is_expression:
             expression = f".*?(?:{text[1:-1]})"
         try:
-            yield Line(number, text, re.compile(expression, re.DOTALL))
+            yield IgnoreLine(number, text, re.compile(expression, re.DOTALL))
         except re.error:  # JavaScript's regular expressions have a few other signs
             continue
 

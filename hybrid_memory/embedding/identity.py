@@ -79,7 +79,7 @@ def why_not_working(theirs: "Mapping[str, object] | None", embedder: "Embedder")
     return NOT_MIXED if is_namesake(theirs, embedder.fingerprint()) else None
 
 
-def meanwhile(problem: str, identity: "Mapping[str, object] | None") -> str:
+def with_fallback_note(problem: str, identity: "Mapping[str, object] | None") -> str:
     """Add to a server's problem how it affects searches of embeddings with this identity."""
     if identity and is_minilm(identity):
         return f"{problem}; meanwhile, the built-in model embeds queries, which finds less"

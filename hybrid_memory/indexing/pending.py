@@ -225,14 +225,14 @@ def embed(
         old = fitting()
         if old and not conflict(identity, old):
             first = embed_pending(storage, old, on_total(embeddings.count_pending()), seconds)
-    second = change_over(storage, wanted, on_total, limit, anew=anew)
+    second = switch_model(storage, wanted, on_total, limit, anew=anew)
     problems = second.problems
     if not second.fits:
         problems = list(dict.fromkeys([*first.problems, *problems]))
     return Embedded(first.chunks + second.chunks, problems, second.fits, second.notes)
 
 
-def change_over(
+def switch_model(
     storage: Storage, embedder: Embedder, on_total: OnTotal, limit: TimeLimit, *, anew: bool = False
 ) -> Embedded:
     """Make all embeddings by this embedder, then replace the store's embeddings by them.

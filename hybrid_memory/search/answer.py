@@ -45,7 +45,7 @@ class Answer:
             return None
         return f"searched for {in_place(self.instead)}, which no passage has"
 
-    def keep_back(self, surest: "Result", least: float) -> None:
+    def reject_all(self, surest: "Result", least: float) -> None:
         """Remove all results, and name the surest, which is below this confidence."""
         self.results = []
         self.nearest_miss = surest
@@ -59,7 +59,7 @@ class Answer:
         the query.
         """
         if self.results and all(result["confidence"] < confidence for result in self.results):
-            self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)
+            self.reject_all(max(self.results, key=lambda result: result["confidence"]), confidence)
 
 
 def too_small(best: Mapping[str, Any]) -> str:

@@ -214,7 +214,7 @@ class _Pieces:
 
 def _worth(query: "Query", pieces: _Pieces, near_words: "NearWords | None") -> dict[str, Worth]:
     """Piece -> the words of the query that it stands for, and how much of each."""
-    terms = [(term.tokens[0].lower(), term) for term in query.affordable_words]
+    terms = [(term.tokens[0].lower(), term) for term in query.limited_words]
     alike = _alike([word for word, _ in terms], pieces)
     stem_of = stems({*alike, *(word for word, _ in terms)})
     worth: dict[str, Worth] = {}

@@ -275,7 +275,7 @@ class Search:
             answer.warnings.append(too_small(missing))
         elif state.nearest_miss:
             surest = result_of(state.nearest_miss, explain=False)
-            answer.keep_back(surest, request.min_confidence)
+            answer.reject_all(surest, request.min_confidence)
         return answer
 
     def _full_score(self, leg: KeywordLeg, query: "Query") -> float:

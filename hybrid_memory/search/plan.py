@@ -44,7 +44,7 @@ class Plan:
         return {
             "mode": request.mode,
             "limit": request.limit,
-            "words": [date_of_token(" ".join(term.tokens)) for term in query.affordable_words],
+            "words": [date_of_token(" ".join(term.tokens)) for term in query.limited_words],
             "phrases": [" ".join(term.tokens) for term in query.compounds],
             "days": [[period.first, period.last] for period in query.periods],
             "filters": _plain(request.filters or Filters()),

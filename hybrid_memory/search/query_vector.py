@@ -13,8 +13,8 @@ from ..embedding.identity import (
     identity_of,
     is_minilm,
     is_namesake,
-    meanwhile,
     name_of,
+    with_fallback_note,
 )
 from ..embedding.loading import PERIOD, load_later
 from ..errors import Message, WayOut
@@ -85,7 +85,7 @@ def query_vectors(
     if model.problem and is_minilm(identity):
         replaced = [minilm_vector(text) for text in texts]
         if any(replaced):
-            return QueryVectors(replaced, meanwhile(model.problem, identity), identity)
+            return QueryVectors(replaced, with_fallback_note(model.problem, identity), identity)
     if any(vectors):
         return QueryVectors(nothing, MISFIT, identity)
     problem = model.problem
@@ -93,7 +93,7 @@ def query_vectors(
     if not problem and not model.is_final:
         problem = "the embedder gave no vector for the query"
     if problem and mode == "hybrid":
-        problem = meanwhile(problem, None)
+        problem = with_fallback_note(problem, None)
     return QueryVectors(nothing, problem, identity)
 
 

@@ -65,7 +65,7 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 def matching_texts(texts: Iterable[str], query: "Query") -> set[str]:
     """Those of the texts that have a word of the query, in any form."""
     words = {text: analyzer.searchable(text).split() for text in texts}
-    asked = [word.tokens[0] for word in query.affordable_words]
+    asked = [word.tokens[0] for word in query.limited_words]
     stem_of = stems({*asked, *chain.from_iterable(words.values())})
     stems_of_query = {stem_of.get(word, word) for word in asked}
     return {
@@ -120,7 +120,7 @@ def named(hits: Iterable[Hit]) -> set[str]:
     starts: set[str] = set()
     for hit in hits:
         if not asked:
-            asked = {word.tokens[0].lower() for word in hit.phrasing.searched.affordable_words}
+            asked = {word.tokens[0].lower() for word in hit.phrasing.searched.limited_words}
             starts = {word[:START] for word in asked}
         file_name = analyzer.stem(hit.doc_id.rpartition("/")[2])
         for text in (file_name, hit.candidate.heading_path.partition(" > ")[0]):
@@ -349,7 +349,7 @@ def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     The scores of the others are scaled down where necessary, so that scores still descend.
     """
     query = state.query
-    if state.request.fts_syntax or not (query.quoted_phrases or query.signed_words):
+    if state.request.fts_syntax or not (query.quoted_phrases or query.symbol_words):
         return hits
     ranked = list(hits)
     ids = _having_phrases(ranked, query)
@@ -368,7 +368,7 @@ def _having_phrases(hits: Iterable[Hit], query: "Query") -> set[int]:
     """The hits with all quoted phrases, and all words with a sign at an end, in their text or headings.
     One of several alternatives is enough: `"page cache" OR swap`.
     """
-    signed = list(map(equality.as_written, query.signed_words))
+    signed = list(map(equality.as_written, query.symbol_words))
     phrases = query.quoted_phrases
     tokens = {token for group in phrases for term in group for token in term.tokens}
     stem_of = stems(tokens)

@@ -30,7 +30,7 @@ def match_expression(wanted: Iterable[Term]) -> str:
 
 def distinct_words(query: Query) -> list[Term]:
     """The words of a query; of several forms that are the same word in the index, the last one."""
-    return list({match_expression([term]): term for term in query.affordable_words}.values())
+    return list({match_expression([term]): term for term in query.limited_words}.values())
 
 
 def checked_expression(conn: sqlite3.Connection, text: str) -> str:

@@ -120,7 +120,7 @@ class BM25Index(ABC):
         if not query.is_typed and not is_name:
             query = self._correct_words(query, is_found=bool(hits))
             if query.substitutes:
-                hits = self._best(query.affordable_terms, limit, also)
+                hits = self._best(query.limited_terms, limit, also)
         if not hits:
             # Substitutes found nothing, perhaps because only other documents than the selected ones
             # have them. A score is the share of the query's symbols that a chunk has
@@ -181,7 +181,7 @@ class BM25Index(ABC):
         """The chunks with words of the query, as in `_best`, and whether the query is a document's
         name.
         """
-        wanted = query.affordable_terms
+        wanted = query.limited_terms
         if query.is_typed:
             wanted = self._without_common(wanted)
         hits = self._best(wanted, limit, also) if wanted else []
@@ -205,7 +205,7 @@ class BM25Index(ABC):
         written = {word for form in query.forms for word in form.words}
         new = [
             word
-            for word, count in self._with_counts(query.affordable_words)
+            for word, count in self._with_counts(query.limited_words)
             if not count and word.tokens[0] not in written
         ]
         if is_found and not new:
@@ -223,7 +223,7 @@ class BM25Index(ABC):
 
     def counts(self, query: "Query") -> dict[str, int]:
         """The number of chunks in the store with each word of the query, in query order."""
-        return {word.tokens[0]: count for word, count in self._with_counts(query.affordable_words)}
+        return {word.tokens[0]: count for word, count in self._with_counts(query.limited_words)}
 
     def _with_counts(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
         """Each term with the number of chunks in the store that have it."""

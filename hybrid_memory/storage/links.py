@@ -20,7 +20,7 @@ ALIAS = "alias"
 TITLE = "title"
 
 
-class Named(NamedTuple):
+class NamedDocument(NamedTuple):
     """A document under one of its names. `path` is its id, folded."""
 
     doc_id: str
@@ -30,9 +30,9 @@ class Named(NamedTuple):
     path: str
 
 
-def named(doc_id: str, collection: str | None, kind: str, name: str) -> Named:
-    """Make a Named; its path is the folded id."""
-    return Named(doc_id, collection, kind, name, folded(doc_id))
+def named(doc_id: str, collection: str | None, kind: str, name: str) -> NamedDocument:
+    """Make a NamedDocument; its path is the folded id."""
+    return NamedDocument(doc_id, collection, kind, name, folded(doc_id))
 
 
 class Resolver:
@@ -41,7 +41,7 @@ class Resolver:
     A resolver remembers its answers, so use it for one state of the store only.
     """
 
-    def __init__(self, lookup: Callable[[str], Sequence[Named]]) -> None:
+    def __init__(self, lookup: Callable[[str], Sequence[NamedDocument]]) -> None:
         self._lookup = lookup
         self._answers: dict[tuple[str, str, str, str | None], str | None] = {}
 
@@ -68,7 +68,7 @@ class Resolver:
                 return None
         root = folded(collection or "")
 
-        def distance(document: Named) -> tuple[bool, bool, bool, int, str]:
+        def distance(document: NamedDocument) -> tuple[bool, bool, bool, int, str]:
             is_exact = document.path == posixpath.join(root, name.lstrip("/"))
             is_below = document.path.startswith(f"{folder}/")
             return (
@@ -85,7 +85,7 @@ class Resolver:
         return min(namesakes, key=distance).doc_id
 
 
-def with_name(documents: Sequence[Named], name: str) -> list[Named]:
+def with_name(documents: Sequence[NamedDocument], name: str) -> list[NamedDocument]:
     """The documents whose path ends with this folded name; otherwise those with this alias; otherwise
     those with this title.
     """
@@ -96,7 +96,7 @@ def with_name(documents: Sequence[Named], name: str) -> list[Named]:
     )
 
 
-def by_path(documents: Sequence[Named], path: str) -> list[Named]:
+def by_path(documents: Sequence[NamedDocument], path: str) -> list[NamedDocument]:
     """The documents whose path ends with this folded path."""
     tail = f"/{path.lstrip('/')}"
     return [
@@ -106,7 +106,7 @@ def by_path(documents: Sequence[Named], path: str) -> list[Named]:
     ]
 
 
-def by_name(documents: Sequence[Named], kind: str, name: str) -> list[Named]:
+def by_name(documents: Sequence[NamedDocument], kind: str, name: str) -> list[NamedDocument]:
     """The documents with this folded name."""
     return [
         document
@@ -129,7 +129,7 @@ class LinkReader(ABC):
     MAYBE_BROKEN: str
 
     def __init__(self) -> None:
-        self._documents: dict[str, Sequence[Named]] = {}
+        self._documents: dict[str, Sequence[NamedDocument]] = {}
         self._resolver = Resolver(self._lookup)
 
     def named(self, name: str) -> list[str]:
@@ -200,7 +200,7 @@ class LinkReader(ABC):
         is_broken = doc_id is None and not is_attachment(target, kind)
         return LinkRow(source, line, target, kind, doc_id, is_broken)
 
-    def _lookup(self, key: str) -> Sequence[Named]:
+    def _lookup(self, key: str) -> Sequence[NamedDocument]:
         if key not in self._documents:
             self._documents[key] = [named(*row) for row in self._names_with(key)]
         return self._documents[key]

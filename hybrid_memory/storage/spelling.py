@@ -111,7 +111,7 @@ def correct_words(
     Words in double quotes stay as they are.
     """
     substitutes = dict(query.substitutes)
-    words = query.affordable_words
+    words = query.limited_words
     is_part = not query.is_typed and (is_found or not query.may_be_misspelt)
     if is_part and len(new) == len(words):
         return query  # about something else

@@ -436,7 +436,7 @@ def budget(
     """The budget for all output in this form."""
 
     def printed(results: Sequence[Result]) -> int:
-        paper = _Paper(is_terminal)
+        paper = _MeasuringStream(is_terminal)
         show(results, query, form, paper, full=full)
         return len(paper.getvalue())
 
@@ -444,7 +444,7 @@ def budget(
     return Budget(characters, lambda result: printed([result]) - nothing, nothing)
 
 
-class _Paper(StringIO):
+class _MeasuringStream(StringIO):
     """A stream that measures printed text."""
 
     def __init__(self, is_terminal: bool) -> None:

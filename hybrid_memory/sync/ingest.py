@@ -20,7 +20,7 @@ from ..documents.ignores import LISTS
 from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..embedding.builtin import BuiltinEmbedder
 from ..embedding.choice import BUILTIN
-from ..embedding.identity import conflict, meanwhile
+from ..embedding.identity import conflict, with_fallback_note
 from ..errors import SourceError
 from ..messages import Progress, count_batches
 from ..options import TEXT, Option, fields_given
@@ -320,7 +320,7 @@ class Ingest:
         if embedder.fingerprint() or embedder.is_available():
             return
         reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
-        line = meanwhile(reason, identity)
+        line = with_fallback_note(reason, identity)
         if reason in problems:
             problems[problems.index(reason)] = line
         else:

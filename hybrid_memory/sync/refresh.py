@@ -71,7 +71,7 @@ def _embed(store: HybridStore, report: Report, seconds: float) -> None:
     Only an ingest begins a change of model that the settings ask for.
     """
     embeddings = store.storage.embeddings
-    if embeddings.spare.next_identity() or store.may_change_over:
+    if embeddings.spare.next_identity() or store.may_switch_model:
         report.embedded_by(store.embed(seconds=seconds))
     elif report.pending and (embedder := store.fitting_embedder):
         report.embedded_by(embed_pending(store.storage, embedder, seconds=seconds))

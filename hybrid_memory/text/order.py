@@ -22,31 +22,31 @@ _OPENING = "([{¿¡'’"  # may stand before a word, also as in l'ultimo
 _CLOSING = ")]}?!.;"
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """Characters [start:end] of a query."""
 
     start: int
     end: int
 
 
-def order_in(text: str, periods: "Sequence[Period]") -> tuple[str | None, list[Span]]:
+def order_in(text: str, periods: "Sequence[Period]") -> tuple[str | None, list[TextSpan]]:
     """The order that a folded query asks for, NEWEST, OLDEST or None, and its words of order.
 
     A query with words of both kinds asks for neither.
     """
     if len(text) > LONGEST_QUESTION:
         return None, []
-    found: dict[str, list[Span]] = {}
+    found: dict[str, list[TextSpan]] = {}
     lower = text.lower()
     for kind, phrase, is_spaced in _phrases():
         if phrase in lower:
-            spans = [Span(*place) for place in occurrences(phrase, lower, is_spaced=is_spaced)]
+            spans = [TextSpan(*place) for place in occurrences(phrase, lower, is_spaced=is_spaced)]
             if is_spaced:
                 spans = [span for span in spans if _is_plain_word(text, span)]
             found.setdefault(kind, []).extend(spans)
     if not found:
         return None, []
-    taken: list[Span | Period] = [*_quoted(text), *periods, *_phrases_without_order(lower)]
+    taken: list[TextSpan | Period] = [*_quoted(text), *periods, *_phrases_without_order(lower)]
     asked = {kind: free for kind in (NEWEST, OLDEST) if (free := _free(found.get(kind, []), taken))}
     if len(asked) != 1:
         return None, []
@@ -65,7 +65,7 @@ def _phrases() -> list[tuple[str, str, bool]]:
     ]
 
 
-def _is_plain_word(text: str, span: Span) -> bool:
+def _is_plain_word(text: str, span: TextSpan) -> bool:
     """Whether a phrase stands alone, is not of a name, and no unit of time follows it."""
     before, after = text[: span.start], text[span.end :]
     if before[-1:] not in _OPENING and not before[-1:].isspace():
@@ -87,23 +87,25 @@ def _times() -> frozenset[str]:
     return frozenset(" ".join(units).split()).union(numbered("weekdays"), numbered("months"))
 
 
-def _phrases_without_order(text: str) -> Iterator[Span]:
+def _phrases_without_order(text: str) -> Iterator[TextSpan]:
     for code, phrases in by_language("no_order").items():
         for phrase in phrases:
             if phrase in text:
                 for place in occurrences(phrase, text, is_spaced=has_spaces(code)):
-                    yield Span(*place)
+                    yield TextSpan(*place)
 
 
-def _quoted(text: str) -> Iterator[Span]:
+def _quoted(text: str) -> Iterator[TextSpan]:
     """The texts in double quotes, with them. A quotation mark without a partner is ignored."""
     marks = [at for at, character in enumerate(text) if character == '"']
-    yield from (Span(start, end + 1) for start, end in zip(marks[::2], marks[1::2], strict=False))
+    yield from (
+        TextSpan(start, end + 1) for start, end in zip(marks[::2], marks[1::2], strict=False)
+    )
 
 
-def _free(spans: Iterable[Span], taken: "Sequence[Span | Period]") -> list[Span]:
+def _free(spans: Iterable[TextSpan], taken: "Sequence[TextSpan | Period]") -> list[TextSpan]:
     """The spans that overlap none of those that are taken, nor a longer one: "most recent"."""
-    free: list[Span] = []
+    free: list[TextSpan] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if not any(span.start < other.end and other.start < span.end for other in [*taken, *free]):
             free.append(span)

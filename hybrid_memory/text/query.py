@@ -36,7 +36,7 @@ from .unread_times import unread_time
 
 if TYPE_CHECKING:
     from .operators import Operators
-    from .order import Span
+    from .order import TextSpan
     from .periods import Period
 
 # Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
@@ -194,14 +194,14 @@ class Query:
         return self.compounds + self.words
 
     @property
-    def affordable_terms(self) -> list[Term]:
+    def limited_terms(self) -> list[Term]:
         """The shortest of the `terms`, with at most MAX_TOKENS tokens together."""
-        return _affordable(self.terms)
+        return _limited(self.terms)
 
     @property
-    def affordable_words(self) -> list[Term]:
+    def limited_words(self) -> list[Term]:
         """The first MAX_TOKENS of the `words`."""
-        return _affordable(self.words)
+        return _limited(self.words)
 
     @property
     def may_be_misspelt(self) -> bool:
@@ -249,7 +249,7 @@ class Query:
         return groups
 
     @cached_property
-    def signed_words(self) -> list[str]:
+    def symbol_words(self) -> list[str]:
         """The words that begin or end with a sign, folded and in lower case: .NET, $HOME, __init__,
         C++. These signs are ASCII; those of the sentence do not count.
         """
@@ -362,11 +362,11 @@ class Query:
         return self._order[0]
 
     @property
-    def _words_of_order(self) -> "list[Span]":
+    def _words_of_order(self) -> "list[TextSpan]":
         return self._order[1]
 
     @cached_property
-    def _order(self) -> "tuple[str | None, list[Span]]":
+    def _order(self) -> "tuple[str | None, list[TextSpan]]":
         if self.fts_syntax:
             return None, []
         order, spans = order_in(self._folded, self.periods)
@@ -375,7 +375,7 @@ class Query:
             return None, []  # nothing else to search for
         return order, spans
 
-    def _without(self, spans: "Iterable[Period | Span]") -> str:
+    def _without(self, spans: "Iterable[Period | TextSpan]") -> str:
         """The folded query without these parts."""
         folded = self._folded
         for span in sorted(spans, key=lambda span: span.start, reverse=True):
@@ -543,7 +543,7 @@ def phrase(folded: str) -> Term:
     return Term(tuple(token.text for token in phrase_tokens), phrase_tokens[-1].kind == SHORT)
 
 
-def _affordable(terms: Iterable[Term]) -> list[Term]:
+def _limited(terms: Iterable[Term]) -> list[Term]:
     chosen = []
     count = 0
     for term in sorted(terms, key=lambda term: len(term.tokens)):

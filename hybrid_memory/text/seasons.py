@@ -20,7 +20,7 @@ _THIRDS = {"early": (0, 1), "middle": (1, 2), "late": (2, 3)}  # of a month or a
 _LONGEST_PHRASE = 24  # characters of a phrase before or behind a name
 
 
-class Named(NamedTuple):
+class NamedPeriod(NamedTuple):
     """A part of the calendar, named at [start:end] of a text."""
 
     first: date
@@ -43,7 +43,7 @@ class _Name(NamedTuple):
     place: tuple[int, int] = (0, 0)  # of the name alone
 
 
-def seasons(text: str, today: date, is_opened: Callable[[str], bool]) -> Iterator[Named]:
+def seasons(text: str, today: date, is_opened: Callable[[str], bool]) -> Iterator[NamedPeriod]:
     """Yield the parts of the calendar that a folded text in lower case names.
 
     `is_opened` tells whether a text ends with a word such as "since", so that a name behind it is one.
@@ -62,7 +62,7 @@ def seasons(text: str, today: date, is_opened: Callable[[str], bool]) -> Iterato
         previous = name
 
 
-def _placed(name: _Name, kind: str, today: date) -> Iterator[Named]:
+def _placed(name: _Name, kind: str, today: date) -> Iterator[NamedPeriod]:
     """Yield the days of a name in its year, or in the year that a phrase of this `kind` means."""
     for year in [name.year] if name.year else _years(kind, today):
         with suppress(ValueError, OverflowError):
@@ -74,7 +74,7 @@ def _placed(name: _Name, kind: str, today: date) -> Iterator[Named]:
                     third = ((last - first).days + 1) / 3
                     last = first + timedelta(round(end * third) - 1)
                     first += timedelta(round(begin * third))
-                yield Named(first, last, name.start, name.end, name.place)
+                yield NamedPeriod(first, last, name.start, name.end, name.place)
                 return
 
 

@@ -115,12 +115,12 @@ def test_headings_of_a_pdf_without_outline_are_the_lines_in_larger_type() -> Non
     assert (found.text, found.pages) == (REPORT, [1, 9])
 
 
-def line(text: str, size: float = 10.0, at: float = 0.0) -> pdf.Line:
-    return pdf.Line(text, size, at)
+def line(text: str, size: float = 10.0, at: float = 0.0) -> pdf.PageLine:
+    return pdf.PageLine(text, size, at)
 
 
-def placed(text: str, at: float, left: float = 0, right: float = 100) -> pdf.Line:
-    return pdf.Line(text, 10, at, left, right)
+def placed(text: str, at: float, left: float = 0, right: float = 100) -> pdf.PageLine:
+    return pdf.PageLine(text, 10, at, left, right)
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_a_value_after_each_name_is_masked(table: dict[str, Any]) -> None:
             assert redact(f"{form}: {value}, ok") == f"{form}: {MASK}, ok"
 
 
-def without(field: str, row: Any) -> named_secrets.Rules:
+def without(field: str, row: Any) -> named_secrets.NameRules:
     found = named_secrets.rules()
     return found._replace(**{field: [one for one in getattr(found, field) if one is not row]})
 

@@ -23,7 +23,12 @@ from hybrid_memory.browse.lists import documents
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.formats import transcripts as module
 from hybrid_memory.extras.formats.inserted import HEADING, NEWS
-from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks, with_plain_space
+from hybrid_memory.extras.formats.transcripts import (
+    Transcript,
+    TranscriptMessage,
+    chunks,
+    with_plain_space,
+)
 from hybrid_memory.extras.hosts import hosts
 from hybrid_memory.storage.growing import Resumption
 from hybrid_memory.sync.ingest import Ingest, Report
@@ -73,7 +78,7 @@ def lines(*records: Record | str) -> bytes:
     ).encode()
 
 
-def read(data: bytes) -> tuple[list[Message], Transcript]:
+def read(data: bytes) -> tuple[list[TranscriptMessage], Transcript]:
     transcript = Transcript(io.BytesIO(data), len(data))
     return list(transcript), transcript
 
@@ -478,9 +483,9 @@ def test_date_is_that_of_the_first_message(timestamp: Any, date: str) -> None:
 # Chunks
 
 
-def said(*texts: str, title: str = "") -> list[Message]:
+def said(*texts: str, title: str = "") -> list[TranscriptMessage]:
     return [
-        Message(number, (USER, "Assistant")[number % 2 == 0], text, title)
+        TranscriptMessage(number, (USER, "Assistant")[number % 2 == 0], text, title)
         for number, text in enumerate(texts, 1)
     ]
 

@@ -250,7 +250,7 @@ def test_pruned_search_ranks_as_if_every_row_was_scored(
     crowded: HybridStore, query: str, limit: int, also: set[int]
 ) -> None:
     conn = crowded.storage.connection
-    expression = match_expression(Query(query).affordable_terms)
+    expression = match_expression(Query(query).limited_terms)
     everything = {"expression": expression, "also": "[]", "limit": -1}
     found = conn.execute(SEARCH.format(rows=""), everything).fetchall()
     expected = best_first(found, lambda ids: in_order(conn, ids))
@@ -298,7 +298,7 @@ def test_the_first_ten_of_long_questions_are_exact(crowded: HybridStore) -> None
     for _ in range(30):
         query = Query(" ".join(rng.sample([f"w{number}" for number in range(60)], LONG + 8)))
         everything = {
-            "expression": match_expression(query.affordable_terms),
+            "expression": match_expression(query.limited_terms),
             "also": "[]",
             "limit": -1,
         }
@@ -563,11 +563,11 @@ def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
     ],
 )
 def test_query_of_any_length_costs_no_more_tokens_than_a_paragraph(query: str) -> None:
-    assert sum(len(term.tokens) for term in Query(query).affordable_terms) <= MAX_TOKENS
+    assert sum(len(term.tokens) for term in Query(query).limited_terms) <= MAX_TOKENS
 
 
 def test_parts_of_a_long_query_come_before_its_phrases() -> None:
-    wanted = Query(" ".join(f"w{i}-x{i}" for i in range(60))).affordable_terms
+    wanted = Query(" ".join(f"w{i}-x{i}" for i in range(60))).limited_terms
     assert all(len(term.tokens) == 1 for term in wanted)
     assert len(wanted) > 90
 

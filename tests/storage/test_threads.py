@@ -100,7 +100,7 @@ def test_a_closed_store_says_that_it_is_closed(db_path: str) -> None:
     store.close()
     for call in (
         lambda: store.search("ssh"), lambda: store.store("b", "text"), lambda: store.delete("a"),
-        store.stats, store.reindex, store.embed, lambda: store.may_change_over, lambda: store.fitting_embedder,
+        store.stats, store.reindex, store.embed, lambda: store.may_switch_model, lambda: store.fitting_embedder,
     ):  # fmt: skip
         with pytest.raises(StoreError) as raised:
             call()

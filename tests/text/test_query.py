@@ -145,8 +145,8 @@ def test_fragments_are_runs_and_symbols() -> None:
 @given(st.text(max_size=3000))
 def test_affordable_terms_have_a_bounded_number_of_tokens(text: str) -> None:
     query = Query(text)
-    assert sum(len(term.tokens) for term in query.affordable_terms) <= MAX_TOKENS
-    assert set(query.affordable_terms) <= set(query.terms)
+    assert sum(len(term.tokens) for term in query.limited_terms) <= MAX_TOKENS
+    assert set(query.limited_terms) <= set(query.terms)
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
@@ -168,8 +168,7 @@ def test_no_flood_of_characters_is_an_error(query: str, mode: str) -> None:
 def test_a_query_expands_to_a_bounded_number_of_characters(unit: str, times: int) -> None:
     query = Query(unit * times)
     assert (
-        sum(len(token) for term in query.affordable_terms for token in term.tokens)
-        <= 20 * MAX_QUERY
+        sum(len(token) for term in query.limited_terms for token in term.tokens) <= 20 * MAX_QUERY
     )
     assert all(len(fragment) <= MAX_QUERY for fragment in query.fragments)
     assert len(query.name) <= 18 * MAX_QUERY

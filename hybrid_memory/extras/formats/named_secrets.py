@@ -45,7 +45,7 @@ class Name(NamedTuple):
     in_capitals: bool
 
 
-class Link(NamedTuple):
+class Connector(NamedTuple):
     """What connects a name with its value."""
 
     name: str
@@ -55,7 +55,7 @@ class Link(NamedTuple):
     reach: int = 0  # characters between the name and the link; 0 if it follows the name directly
 
 
-class Kind(NamedTuple):
+class NameKind(NamedTuple):
     """A kind of names."""
 
     value: str  # what every value is
@@ -73,34 +73,34 @@ class Level(NamedTuple):
     is_random: bool = False
 
 
-class Rules(NamedTuple):
+class NameRules(NamedTuple):
     """What secret_names.toml contains."""
 
     names: list[Name]
-    kinds: dict[str, Kind]
-    links: list[Link]
+    kinds: dict[str, NameKind]
+    links: list[Connector]
     levels: list[Level]
-    value_before: Link
+    value_before: Connector
     columns: Mapping[str, int]  # kind of name -> least level of a value below it
     values: Mapping[str, str]
     not_after: str
 
 
 @cache
-def rules() -> Rules:
+def rules() -> NameRules:
     """The rules, read from the file of the package."""
     rows = read_rules("secret_names.toml")
-    return Rules(
+    return NameRules(
         names=[
             _name(word, kind, table)
             for table in rows["names"]
             for kind in rows["kinds"]
             for word in table.get(kind, ())
         ],
-        kinds={kind: Kind(**row) for kind, row in rows["kinds"].items()},
-        links=[Link(**row) for row in rows["links"]],
+        kinds={kind: NameKind(**row) for kind, row in rows["kinds"].items()},
+        links=[Connector(**row) for row in rows["links"]],
         levels=[Level(**row) for row in rows["levels"]],
-        value_before=Link(**rows["value_before"]),
+        value_before=Connector(**rows["value_before"]),
         columns=rows["columns"]["least"],
         values=rows["values"],
         not_after=rows["not_after"],
@@ -198,7 +198,7 @@ def _secrets_of(
             return
 
 
-def _ends_of(link: Link, lowered: str, start: int) -> Iterator[int]:
+def _ends_of(link: Connector, lowered: str, start: int) -> Iterator[int]:
     """Where a value can begin after a name that ends at `start`: not after a value that is masked."""
     pattern = compiled(link.pattern)
     masked = lowered.find(MASK, start, start + AFTER)

@@ -51,7 +51,7 @@ NO_TITLE = re.compile(
 Headings = dict[tuple[int, int], tuple[int, int]]
 
 
-class Line(NamedTuple):
+class PageLine(NamedTuple):
     """A line of a page. In points: the height of its first character, the distance from the foot,
     and the left and right ends.
     """
@@ -76,7 +76,7 @@ def extract(data: bytes) -> Extract:
                 "it is encrypted; save a copy without a password", "encrypted"
             ) from error
         raise ExtractError(f"it cannot be read as a PDF ({error})", "damaged") from error
-    pages: list[list[Line]] = []
+    pages: list[list[PageLine]] = []
     length = 0
     for number in range(len(document)):
         try:
@@ -95,7 +95,7 @@ def extract(data: bytes) -> Extract:
     return Extract(text, starts, metadata, _warnings(empty_count, len(pages)))
 
 
-def _lines(page: Any) -> Iterator[Line]:
+def _lines(page: Any) -> Iterator[PageLine]:
     text_page = page.get_textpage()
     offset = 0  # in the UTF-16 units that PDFium counts
     for line in text_page.get_text_range(errors="replace").split("\r\n"):
@@ -104,7 +104,7 @@ def _lines(page: Any) -> Iterator[Line]:
             first = _box(text_page, offset + len(line) - len(line.lstrip()))
             last = _box(text_page, offset + _units(line.rstrip()) - 1)
             size = abs(first.top - first.bottom)
-            yield Line(text, size, first.bottom, first.left, max(last.right, first.right))
+            yield PageLine(text, size, first.bottom, first.left, max(last.right, first.right))
         offset += _units(line) + len("\r\n")
     text_page.close()
     page.close()
@@ -123,7 +123,7 @@ def _box(text_page: Any, place: int) -> Any:
     return box
 
 
-def in_reading_order(lines: Sequence[Line]) -> list[Line]:
+def in_reading_order(lines: Sequence[PageLine]) -> list[PageLine]:
     """Sort the lines of a page from drawing order, in which the file has them, into reading order:
     browsers draw boxes such as code after all text around them.
 
@@ -132,7 +132,7 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     """
     if len(lines) > MANY_LINES:
         return list(lines)
-    ordered: list[Line] = []
+    ordered: list[PageLine] = []
     goes_down = True
     for line in lines:
         goes_down = goes_down and (not ordered or line.at <= ordered[-1].at)
@@ -144,7 +144,7 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     return ordered
 
 
-def _gap_for(line: Line, ordered: Sequence[Line]) -> int:
+def _gap_for(line: PageLine, ordered: Sequence[PageLine]) -> int:
     """The index at which to insert a line; the end if no gap fits."""
     column = [number for number, other in enumerate(ordered) if _are_one_column(line, other)]
     below = [number for number in column if ordered[number].at < line.at]
@@ -154,12 +154,12 @@ def _gap_for(line: Line, ordered: Sequence[Line]) -> int:
     return len(ordered)
 
 
-def _are_one_column(line: Line, other: Line) -> bool:
+def _are_one_column(line: PageLine, other: PageLine) -> bool:
     common = min(line.right, other.right) - max(line.left, other.left)
     return common > OVERLAP * min(line.right - line.left, other.right - other.left)
 
 
-def _without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
+def _without_running_heads(pages: Sequence[list[PageLine]]) -> list[list[PageLine]]:
     """Remove page numbers, and lines at the edges of pages that are repeated on many pages, apart
     from digits. If nothing else remains on any page, return all lines.
     """
@@ -179,11 +179,11 @@ def _without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
     return list(pages)
 
 
-def _edges(page: Sequence[Line]) -> set[int]:
+def _edges(page: Sequence[PageLine]) -> set[int]:
     return {*range(min(EDGE, len(page))), *range(max(len(page) - EDGE, 0), len(page))}
 
 
-def _is_page_number(page: Sequence[Line], at: int) -> bool:
+def _is_page_number(page: Sequence[PageLine], at: int) -> bool:
     return (
         at in (0, len(page) - 1)
         and len(page) > 1
@@ -191,7 +191,7 @@ def _is_page_number(page: Sequence[Line], at: int) -> bool:
     )
 
 
-def _key(line: Line) -> str:
+def _key(line: PageLine) -> str:
     return re.sub(r"\d+", "0", line.text)
 
 
@@ -210,7 +210,7 @@ def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
 
 
 def _outline_headings(
-    pages: Sequence[Sequence[Line]], outline: Mapping[int, Sequence[tuple[str, int]]]
+    pages: Sequence[Sequence[PageLine]], outline: Mapping[int, Sequence[tuple[str, int]]]
 ) -> Headings:
     """The headings from the outline: lines that are, or end with, the title of an entry for their
     page. A title may extend over several lines.
@@ -264,7 +264,7 @@ def _folded(text: str) -> str:
     return re.sub(r"[\W_]+", "", normalize("NFKC", text)).casefold()
 
 
-def _size_headings(pages: Sequence[Sequence[Line]]) -> Headings:
+def _size_headings(pages: Sequence[Sequence[PageLine]]) -> Headings:
     """The headings by size: lines in larger type than most of the text. The largest size is level
     1. Consecutive lines of one size are one heading.
     """
@@ -290,7 +290,7 @@ def _size_headings(pages: Sequence[Sequence[Line]]) -> Headings:
     return headings
 
 
-def _is_larger(line: Line, body: float) -> bool:
+def _is_larger(line: PageLine, body: float) -> bool:
     return (
         _rounded(line) >= LARGER * body
         and len(line.text) <= LONGEST_HEADING
@@ -298,11 +298,11 @@ def _is_larger(line: Line, body: float) -> bool:
     )
 
 
-def _rounded(line: Line) -> float:
+def _rounded(line: PageLine) -> float:
     return round(line.size * 2) / 2
 
 
-def _text(pages: Sequence[Sequence[Line]], headings: Headings) -> tuple[str, list[int]]:
+def _text(pages: Sequence[Sequence[PageLine]], headings: Headings) -> tuple[str, list[int]]:
     """The text, with empty lines around headings and at gaps, and the first line of each page."""
     lines: list[str] = []
     starts = []
@@ -334,7 +334,7 @@ def _text(pages: Sequence[Sequence[Line]], headings: Headings) -> tuple[str, lis
     return "\n".join(lines) + "\n", starts
 
 
-def _gap(above: Line, below: Line) -> float:
+def _gap(above: PageLine, below: PageLine) -> float:
     return above.at - below.at
 
 

@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     line: str = ""  # if it is not empty, secrets are searched in the group `line` of this pattern
 
 
-class Rules(NamedTuple):
+class ShapeRules(NamedTuple):
     """What secret_shapes.toml contains."""
 
     forms: list[Rule]  # their hints are in lower case
@@ -38,7 +38,7 @@ class Rules(NamedTuple):
 
 
 @cache
-def rules() -> Rules:
+def rules() -> ShapeRules:
     """The rules, read from the file of the package."""
     rows = read_rules("secret_shapes.toml")
     argument = rows["parts"]["ARGUMENT"]
@@ -59,7 +59,7 @@ def rules() -> Rules:
         for prefix in row["prefixes"].split()
     ]
     keys += [Rule(row["name"], ("_", "-"), row["pattern"]) for row in rows["tokens"]]
-    return Rules(forms, keys)
+    return ShapeRules(forms, keys)
 
 
 def _key(prefix: str, rest: str) -> str:

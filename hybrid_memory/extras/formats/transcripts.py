@@ -70,7 +70,7 @@ SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "tur
 Record = dict[str, Any]
 
 
-class Message(NamedTuple):
+class TranscriptMessage(NamedTuple):
     """A message of a user or an assistant, on one line of a transcript."""
 
     line: int  # of the file, from 1
@@ -164,8 +164,10 @@ class Transcript:
         message = _message(record) if isinstance(record, dict) else None
         return message is not None and "gemini_id" in message
 
-    def __iter__(self) -> Iterator[Message]:
-        turn: list[Message] = []  # a question, and its answer so far, that may add nothing
+    def __iter__(self) -> Iterator[TranscriptMessage]:
+        turn: list[
+            TranscriptMessage
+        ] = []  # a question, and its answer so far, that may add nothing
         has_recalled = False
         for line, message in self._messages():
             if message and message.role == USER:
@@ -185,14 +187,14 @@ class Transcript:
                     turn = []
         yield from self._news(turn, has_recalled)
 
-    def _news(self, turn: list[Message], has_recalled: bool) -> list[Message]:
+    def _news(self, turn: list[TranscriptMessage], has_recalled: bool) -> list[TranscriptMessage]:
         """A turn that only asks; nothing of it if the memory answered it, or nothing was found."""
         answer = "\n".join(message.text for message in turn[1:])
         if answer and (has_recalled or found_nothing(answer)):
             return []
         return turn
 
-    def _messages(self) -> Iterator[tuple[bytes, Message | None]]:
+    def _messages(self) -> Iterator[tuple[bytes, TranscriptMessage | None]]:
         """Yield each line with a record, and the message on it."""
         seen: set[str] = set()  # ids of messages of Gemini CLI
         for number, line in enumerate(self._lines(), self._first_line):
@@ -204,7 +206,7 @@ class Transcript:
             self._take_notes(record)
             yield line, self._spoken(number, record, seen)
 
-    def _spoken(self, number: int, record: Record, seen: set[str]) -> Message | None:
+    def _spoken(self, number: int, record: Record, seen: set[str]) -> TranscriptMessage | None:
         """The message of a record, unless it was sent by a program or seen before."""
         message = _message(record)
         if message is None:
@@ -231,7 +233,7 @@ class Transcript:
         self.spoken += 1
         if self._is_subagent is None:  # a later record does not change it
             self._is_subagent = False
-        return Message(number, str(role), text, self.title, self._day)
+        return TranscriptMessage(number, str(role), text, self.title, self._day)
 
     def has_known_form(self) -> bool:
         """Read up to the first record with a known form; return whether there is one."""
@@ -313,7 +315,7 @@ def _after_breaks(block: bytes, breaks: int, offset: int) -> tuple[int, int]:
 
 
 def chunks(
-    messages: Iterable[Message], chunk_size: int, overlap: int, index: int = 0
+    messages: Iterable[TranscriptMessage], chunk_size: int, overlap: int, index: int = 0
 ) -> Iterator[Chunk]:
     """Join consecutive messages of a day into chunks of at most `chunk_size`. Long messages are cut
     like markdown. Each piece names its speaker. The first chunk has this `index`.
@@ -322,7 +324,7 @@ def chunks(
     the last ones.
     """
     size = 0
-    pieces: list[Message] = []
+    pieces: list[TranscriptMessage] = []
     for message in messages:
         for piece in _pieces(message, chunk_size, overlap):
             is_full = size + len(piece.text) > chunk_size
@@ -337,7 +339,7 @@ def chunks(
         yield _chunk(pieces, index)
 
 
-def _subject(message: Message) -> tuple[str, str | None]:
+def _subject(message: TranscriptMessage) -> tuple[str, str | None]:
     """The properties that all messages of a chunk share: the session's title, and the day."""
     return message.title, message.date
 
@@ -433,7 +435,7 @@ def _is_day(date: str) -> bool:
     return len(date) == len("YYYY-MM-DD")
 
 
-def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
+def _pieces(message: TranscriptMessage, size: int, overlap: int) -> Iterator[TranscriptMessage]:
     if len(message.label) + len(message.text) <= size:
         yield message._replace(text=message.label + message.text)
         return
@@ -443,7 +445,7 @@ def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
         yield message._replace(text=message.label + chunk.text.lstrip("\n"))
 
 
-def _chunk(messages: list[Message], index: int) -> Chunk:
+def _chunk(messages: list[TranscriptMessage], index: int) -> Chunk:
     title = messages[0].title
     text = "\n\n".join(message.text for message in messages)
     first = messages[0]

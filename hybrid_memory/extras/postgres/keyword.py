@@ -99,7 +99,7 @@ class KeywordIndex(BM25Index):
             forms = [Term(form.tokens) for form in query.possible_forms]
             names = [Term((query.name,))] if query.name else []
             # Looks up all at once
-            self._phrases.of([*query.affordable_terms, *query.affordable_words, *forms, *names])
+            self._phrases.of([*query.limited_terms, *query.limited_words, *forms, *names])
         return super().ranked(query, limit, also)
 
     def _substitutes_for(self, word: str, choice: Choice) -> list[str]:

@@ -46,7 +46,7 @@ def rank(store: HybridStore, doc_id: str, query: str, also: Sequence[str] = ()) 
     best: Mapping[str, Any] = results[place - 1] if place else {}
     before = results[: place - 1] if place else results
     parsed = plan.query
-    words = [" ".join(term.tokens) for term in parsed.affordable_words]
+    words = [" ".join(term.tokens) for term in parsed.limited_words]
     words_of_document = _words_of(store, doc_id, parsed)
     return {
         "query": query,

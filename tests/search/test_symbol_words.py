@@ -60,7 +60,7 @@ def test_what_is_written_so_comes_first(
     ],
 )
 def test_a_sign_of_the_sentence_belongs_to_no_word(text: str) -> None:
-    assert Query(text, is_literal=True).signed_words == []
+    assert Query(text, is_literal=True).symbol_words == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_sign_of_the_sentence_belongs_to_no_word(text: str) -> None:
     ],
 )
 def test_the_sign_of_a_word_stays_beside_those_of_the_sentence(text: str, word: str) -> None:
-    assert Query(text, is_literal=True).signed_words == [word]
+    assert Query(text, is_literal=True).symbol_words == [word]
 
 
 @pytest.mark.parametrize(
