@@ -16,7 +16,8 @@ from ..documents.structure import markdown_structure
 from ..errors import HybridMemoryError, SourceError
 from ..storage.targets import find, split_target
 from ..surface.quotes import lines_of
-from ..text.characters import with_plain_newlines
+from ..text import languages
+from ..text.characters import citation, with_plain_newlines
 from ..text.declarations import MARKER, SENTENCE_END, STRUCK, words
 from .edits import edit
 
@@ -52,9 +53,10 @@ class Cited(NamedTuple):
         return whole.replace("~~", "")
 
 
-def cited(store: "HybridStore", target: str) -> Cited:
-    """Read the lines that a citation names. Raises QueryError or SourceError, if they are not one
-    statement, too.
+def cited(store: "HybridStore", target: str, text: str) -> Cited:
+    """Read the statement that a citation names: its lines, without headings around them. Raises
+    QueryError or SourceError, also if there are several; then the error cites the one that has most
+    in common with `text`.
     """
     with store.storage.snapshot():
         _, place = find(store.storage, target)
@@ -65,24 +67,46 @@ def cited(store: "HybridStore", target: str) -> Cited:
     part = read(store, target, max_lines=most)
     path = None if "host" in part else part["path"]
     lines = part["text"].split("\n")
+    found = _statements(lines, is_note=not own_suffix(path or ""))
+    if not found:
+        raise SourceError(f"{part['citation']} has no statement; cite the line that changes")
     first = part["start_line"]
-    found = Cited(part["doc_id"], part["citation"], path, first, lines, not part["changed"])
-    while lines and not lines[0].strip():
-        del lines[0]
-        first += 1
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not any(map(words, lines)):
-        raise SourceError(f"{part['citation']} has no text")
-    if markdown_structure("\n".join(["", *lines])).headings:
-        raise SourceError(f"{part['citation']} has a heading; cite the line below it that changes")
-    is_note = not own_suffix(path or "")
-    if is_note and any(not line.strip() or NEW_ITEM.match(line) for line in lines[1:]):
-        raise SourceError(
-            f"{part['citation']} has several statements; cite the line that changes: "
-            f"{part['doc_id']}#L{first} is {lines[0].strip()!r}"
+    if len(found) > 1:
+        new = set(words(text)).difference(languages.words("function_words"))
+        start, end = max(
+            found, key=lambda span: len(new.intersection(words(" ".join(lines[slice(*span)]))))
         )
-    return found._replace(start=first)
+        raise SourceError(
+            f"{part['citation']} has several statements; cite the one that changes, such as "
+            f"{citation(part['doc_id'], first + start, first + end - 1)}: {lines[start].strip()!r}"
+        )
+    [(start, end)] = found
+    is_current = not part["changed"]
+    return Cited(
+        part["doc_id"], part["citation"], path, first + start, lines[start:end], is_current
+    )
+
+
+def _statements(lines: Sequence[str], *, is_note: bool) -> list[tuple[int, int]]:
+    """The first line of each statement, and the line after its last: a list item, a paragraph, or
+    all text of a file that is not a note.
+    """
+    structure = markdown_structure("\n".join(["", *lines]))
+    line_breaks = [
+        [structure.text.count("\n", 0, place) for place in (heading.start, heading.end)]
+        for heading in structure.headings
+    ]
+    headings = {number for first, last in line_breaks for number in range(first - 1, last)}
+    found: list[tuple[int, int]] = []
+    for number, line in enumerate(lines):
+        if not words(line) or number in headings:
+            continue
+        is_new = not found or (is_note and (found[-1][1] < number or NEW_ITEM.match(line)))
+        if is_new:
+            found.append((number, number + 1))
+        else:
+            found[-1] = (found[-1][0], number + 1)
+    return found
 
 
 def correct(former: Cited, text: str) -> int | None:

@@ -94,7 +94,7 @@ def write_note(
     former = None
     if replaces is not None:
         with open_store() as store:
-            former = cited(store, replaces)
+            former = cited(store, replaces, text)
     sources = _sources(open_store)
     folder = _folder([source.path for source in sources if not source.is_file], workspace)
     corrected = _in_place(former, text, folder) if former else None

@@ -8,6 +8,7 @@ from .result import SOME, STRONG, match
 
 if TYPE_CHECKING:
     from ..storage.interface import Storage
+    from ..text.query import Query
     from .answer import Answer
     from .plan import Plan
 
@@ -26,8 +27,9 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
     """Add the warnings about filters to an answer, and set its `hint` and `more`."""
     if plan.has_only_filters:
         answer.warnings.append(ONLY_FILTERS)
-    if plan.query.unread_time:
-        answer.warnings.insert(0, UNREAD_TIME.format(plan.query.unread_time))
+    unread = unread_time_line(plan.query)
+    if unread:
+        answer.warnings.insert(0, unread)
     filters = plan.request.filters
     problem = None
     if filters and not answer.results and not answer.nearest_miss:
@@ -37,6 +39,11 @@ def advise(answer: "Answer", plan: "Plan", storage: "Storage") -> None:
     else:
         answer.hint = _hint(answer, plan, storage)
     answer.more = "; ".join(_left_out(answer, plan)) or None
+
+
+def unread_time_line(query: "Query") -> str | None:
+    """Name the text in a query that looks like a time and was not understood."""
+    return UNREAD_TIME.format(query.unread_time) if query.unread_time else None
 
 
 def _left_out(answer: "Answer", plan: "Plan") -> Iterator[str]:

@@ -28,7 +28,9 @@ STRUCK = re.compile(r"~~([^~\n]+)~~")
 MARKER = re.compile(
     r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+(?:\d{1,2}:\d\d[ \t]+)?)?(?:\[[^\]\n]\][ \t]+)?"
 )
-REMARK = ("(", "[")  # after a statement struck whole, this begins a remark, not its replacement
+# After a statement struck whole, these begin a remark, a number or the rest of a link around it
+REMARK = ("(", "[", "]", "#")
+ADDRESS = re.compile(r"\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")  # of a markdown link: no words
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 WORD = re.compile(r"\w+")
 
@@ -68,7 +70,7 @@ def strikes(text: str) -> Iterator[Strike]:
             *_, before = SENTENCE_END.split(STRUCK.sub(" ", line[: match.start()]))
             after, *_ = SENTENCE_END.split(STRUCK.sub(" ", line[match.end() :]))
             rest = words(after)
-            if not rest or (not words(before) and after.lstrip().startswith(REMARK)):
+            if not rest or (not words(before) and after.lstrip(" *_").startswith(REMARK)):
                 continue
             for statement in SENTENCE_END.split(match[1]):
                 former = words(f"{before} {statement}")
@@ -91,7 +93,7 @@ def statements(text: str) -> Iterator[str]:
 def _lines(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         if len(line) <= LONGEST_LINE:
-            yield MARKER.sub("", line)
+            yield ADDRESS.sub("]", MARKER.sub("", line))
 
 
 def tasks(text: str) -> Iterator[tuple[str, bool]]:

@@ -156,6 +156,11 @@ The launch is planned for 1 June.
             ["- ~~Alarm code: 1180~~", "  ~~and the back door~~ Alarm code: 9043", "  for both"],
         ),
         ("L9", "Port: 3333", ["* [ ] ~~Port:~~ ~~22~~ ~~2222~~ Port: 3333"]),
+        (
+            "L4-L6",  # with the heading above it, as a search cites it
+            "It is on 12 July.",
+            ["# Facts", "", "~~The launch is planned for 1 June.~~ It is on 12 July."],
+        ),
     ],
 )
 def test_the_old_line_is_struck_where_it_stands(
@@ -174,12 +179,34 @@ def test_the_old_line_is_struck_where_it_stands(
     first, _, last = lines.removeprefix("L").partition("-L")
     before = MEMORY.split("\n")
     before[int(first) - 1 : int(last or first)] = expected
+    if expected[0] == "# Facts":
+        first, expected = last, expected[2:]
     assert note.read_bytes().decode() == line_break.join(before)
     assert told["path"] == str(note)
     assert told["citation"] == f"MEMORY.md#L{first}-L{int(first) + len(expected) - 1}"
-    assert told["replaced"].startswith(f"MEMORY.md#L{first}-")
+    assert told["replaced"].startswith(f"MEMORY.md#{lines.partition('-')[0]}-")
     assert not (workspace / f"memory/{date.today()}.md").exists()
     assert answer(run("search", text, "--json"))[0]["doc_id"] == "MEMORY.md"
+
+
+@pytest.mark.parametrize(
+    ("lines", "text", "likely"),
+    [
+        ("L4-L9", "The launch is planned for 12 July.", "L6-L6"),
+        ("L4-L9", "Alarm code: 9043", "L7-L8"),
+        ("L1-L9", "The port is 3333", "L9-L9"),
+    ],
+)
+def test_of_several_statements_the_likely_one_is_named(
+    run: Run, workspace: Path, lines: str, text: str, likely: str
+) -> None:
+    note = workspace / "MEMORY.md"
+    note.write_text(MEMORY)
+    answer(run("ingest", "--path", str(note)))
+    done = run("note", "--dir", str(workspace), "--replaces", f"MEMORY.md#{lines}", text)
+    assert done.returncode == 1
+    assert f"such as MEMORY.md#{likely}: " in done.stderr
+    assert note.read_text() == MEMORY
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 import hybrid_memory
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
-from hybrid_memory.extras.formats.inserted import HEADING
+from hybrid_memory.extras.formats.inserted import HEADING, words_of_user
 from hybrid_memory.extras.hosts import hosts
 from hybrid_memory.extras.recall.command import Deadline
 from hybrid_memory.extras.recall.passages import printed, recalled
@@ -322,6 +322,30 @@ def test_the_files_of_sessions_are_private_and_go_after_a_week(
 
 def test_filters_bound_what_is_recalled(recall: Recall) -> None:
     assert "203.0.113.58" not in recall(QUESTION, "--in", "notes/people/*").stdout
+
+
+@pytest.mark.parametrize(
+    ("time", "is_named"),
+    [("", False), ("on 2026-03-04", False), ("on 03/04/2026", True), ("on 31 February 2026", True)],
+)
+def test_a_time_that_is_not_understood_is_named_above_the_passages(
+    recall: Recall, time: str, is_named: bool
+) -> None:
+    prompt = f"{QUESTION.removesuffix('?')} {time}?"
+    answer = recall(prompt, "--budget", "700").stdout
+    heading, first, *_ = answer.splitlines()
+    assert heading == HEADING
+    assert ("was not understood" in first) == is_named
+    assert "203.0.113.58" in answer
+    assert len(answer.rstrip()) <= 700
+    assert words_of_user(f"{answer}\n{prompt}").strip() == prompt
+
+
+def test_a_time_in_a_pasted_log_is_not_named(recall: Recall) -> None:
+    log = "\n".join(f"03/04/2026 {line}" for line in LOG.splitlines())
+    answer = recall(stdin=f"{QUESTION} 03/04/2026\n{log}").stdout
+    assert "203.0.113.58" in answer
+    assert "was not understood" not in answer
 
 
 def test_the_telling_words_of_a_long_prompt_are_searched_for(recall: Recall) -> None:

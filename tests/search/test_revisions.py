@@ -140,6 +140,7 @@ def test_documents_that_supersede_each_other_are_not_marked(notes: Notes) -> Non
         ("- Heron: ssh port 22", "- Heron: ~~ssh port 22~~ ssh port 2222"),
         ("Port 22 is the ssh port of heron.", "~~Port 22~~ Port 2222 is the ssh port of heron."),
         ("The ssh port of heron is 22.", "- ~~The ssh port of heron is 22.~~ It is 2222."),
+        ("The ssh [port](a.md) of heron: 22", "The ssh [port](b.md) of heron: ~~22~~ 2222"),
         ("- 14:02 ssh port of heron: 22", "- 09:10 ~~ssh port of heron: 22~~ 2222 now"),
         ("Done. The ssh port of heron is 22.", "~~Done. The ssh port of heron is 22.~~ 2222"),
         ("The ssh port of heron is 22.", "Done. ~~The ssh port of heron is 22.~~ It is 2222. Ok."),
@@ -164,6 +165,17 @@ def test_a_line_that_another_note_strikes_through_is_marked(
         ("The ssh port of heron is 22 to 29.", "The ssh port of heron is ~~22~~ 2222."),
         ("The ssh port of heron is ~~22~~ 2222.", "The ssh port of heron is ~~22~~ 2222, ok."),
         ("The ssh port of heron is 22", "~~The ssh port of heron is 22~~ (moved to the wiki)"),
+        ("The ssh port of heron is 22", "**~~The ssh port of heron is 22~~** (moved to the wiki)"),
+        ("The ssh port of heron is 22", "~~The ssh port of heron is 22~~ #57893"),
+        (
+            "The ssh port of heron is 22",
+            "- [~~The ssh port of heron is 22~~](https://a.example/22)",
+        ),
+        ("The ssh port of heron is 22", "[~~The ssh port of heron is 22~~](a.md) **#57893**"),
+        (
+            "- The ssh port [of heron](https://a.example/22) is 22, [#7](https://a.example/7)",
+            "- The ssh port [of heron](https://a.example/22) is 22, [~~#7~~](https://a.example/7)",
+        ),
         ("22", "~~22~~ 2222 is the ssh port of heron"),  # a line of one word stands anywhere
         (
             "The ssh port of heron is 2222.",
@@ -312,7 +324,8 @@ def test_marks_form_an_order(revisions: list[Revision]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["no strike here", "~~~\ncode\n~~~", "a b ~~c~~", "~~a b c~~ ...", "~~a~~ (b)"]
+    "text",
+    ["no strike here", "~~~\ncode\n~~~", "a b ~~c~~", "~~a b c~~ ...", "~~a~~ (b)", "[~~a~~](b)"],
 )
 def test_text_without_a_struck_part_and_its_replacement_declares_nothing(text: str) -> None:
     assert list(strikes(text)) == []

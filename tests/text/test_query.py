@@ -27,7 +27,7 @@ def words(query: str) -> list[str]:
         ("boss-api v2.0", ["boss+api", "v2+0", "v2.0", "boss", "api", "v2", "0"]),
         ("--maxfail", ["--maxfail", "maxfail"]),
         ("src/store.ts", ["src+store+ts", "src/store.ts", "src", "store", "ts"]),
-        ('find "exact phrase" now', ["exact+phrase", "find", "exact", "phrase", "now"]),
+        ('find "exact phrase" zebra', ["exact+phrase", "find", "exact", "phrase", "zebra"]),
         ('a 5" disk', ["5", "disk"]),
         ("“smart quotes”", ["smart+quotes", "smart", "quotes"]),
         ("don't", ["don+t", "don't", "don"]),

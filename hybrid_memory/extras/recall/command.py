@@ -242,10 +242,11 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
         wall = max(args.timeout, WALL_SECONDS)
         deadline = Deadline(max(args.timeout - started, 0.001), wall, at_end)
     from .memory import own_store
-    from .passages import printed, recalled
+    from .passages import printed, printed_warning, recalled
 
     name = hook.get("session_id") or hook.get("conversation_id") or args.session
     session = RecallSession(name, hook.get("transcript_path"))
+    warnings: list[str] = []
     with own_store(args) as store:
         if args.timeout:
             store.limit_queries(QUERY_SHARE * max(args.timeout, WALL_SECONDS))
@@ -257,6 +258,7 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
             floor=args.floor,
             filters=filters_of(given(args, FILTERS)),
             explain=lambda line: _explain(args, line),
+            warn=warnings.append,
         )
     if deadline:
         deadline.met()
@@ -264,7 +266,7 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
         return ""
     if not (args.host and hosts()[args.host].forgets_passages):
         session.note(results)
-    return f"{HEADING}\n{printed(results)}"
+    return f"{HEADING}\n{''.join(map(printed_warning, warnings))}{printed(results)}"
 
 
 def _reply(host: str | None, event: str, kind: str, text: str) -> str:

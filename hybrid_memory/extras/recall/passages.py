@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from io import StringIO
 
+from ...search.advice import unread_time_line
 from ...search.request import Budget, request_of
 from ...search.result import Result
 from ...storage.filters import Filters
 from ...store import HybridStore
 from ...surface.quotes import markdown
+from ...text.query import Query
 from ..formats.inserted import HEADING, words_of_user
 from .prompts import CHARACTERS, FLOOR, is_question_for_memory, read, relevance_of
 from .state import RecallSession
@@ -25,12 +27,14 @@ def recalled(
     floor: float = FLOOR,
     filters: Filters | None = None,
     explain: Callable[[str], None] = lambda line: None,
+    warn: Callable[[str], None] = lambda line: None,
 ) -> list[Result]:
     """Return the passages that are relevant to a prompt, best first; none if their relevance is
     below the floor.
 
     Passages already shown in the session are left out; they neither use up the budget nor count for
-    the relevance. Low-confidence passages are dropped.
+    the relevance. Low-confidence passages are dropped. `warn` gets the line about
+    a time that was not understood; it counts towards `characters`.
     """
     prompt = words_of_user(prompt)
     if not is_question_for_memory(prompt):
@@ -41,6 +45,9 @@ def recalled(
     if not reading.query:
         return []
 
+    unread = unread_time_line(Query(reading.query, is_literal=True))
+    heading = len(HEADING) + 1 + (len(printed_warning(unread)) if unread else 0)
+
     def cost(result: Result) -> int:
         if session.was_shown(result):
             return 0
@@ -49,7 +56,7 @@ def recalled(
     defaults = request_of({"limit": LIMIT, "mode": "hybrid"}, store.config, filters=filters)
     request = defaults._replace(
         min_confidence=max(LEAST_CONFIDENCE, defaults.min_confidence),
-        budget=Budget(characters, cost, len(HEADING) + 1),
+        budget=Budget(characters, cost, heading),
         explain=True,
         in_force=True,
         rerank=False,
@@ -70,7 +77,16 @@ def recalled(
     explain(f"the passages have a relevance of {relevance:.2f}; the floor is {floor:g}")
     if relevance < floor:
         return []
+    if unread:
+        warn(unread)
     return new
+
+
+def printed_warning(line: str) -> str:
+    """Return a line to print above the passages. It begins like a citation, so that it is removed
+    from transcripts with them; see formats/inserted.py.
+    """
+    return f"**Note:** {line}\n\n"
 
 
 def printed(results: Sequence[Result]) -> str:
