@@ -19,6 +19,13 @@ disconnect  nothing is left in the files that `connect` named, and no transcript
 characters  that passages add to the request of the second turn, on average
 late        runs of the hook that hit its time limit
 failed      checks that failed
+
+With --reconnect, each agent is instead connected and disconnected so often. In between it runs a session
+or changes its settings by its own commands, which are `edits` of agents.toml.
+
+kept        rounds after which the files that `connect` named are as in another home, where the agent
+            does the same and is never connected, but for numbers, ids and times
+twice       a second `connect`, after a change, changes nothing
 """
 
 import json
@@ -54,6 +61,9 @@ FOLDERS = {
 }
 # What hooks add to a request: lines with citations and quotations below a heading
 PASSAGES = re.compile(rf"{HEADING}[^\n]*\n(?:(?:\*\*|>|&gt;)[^\n]*\n?|\n)*")
+# What differs between two homes: numbers, ids, times
+PASSING = re.compile(r"\d[\w.:-]*|\b[0-9a-f-]{16,}\b")
+SESSION_EVERY = 5  # rounds
 TURN_SECONDS = 180
 STORING_SECONDS = 60
 
@@ -64,6 +74,7 @@ class Agent(NamedTuple):
     package: str
     command: list[str]
     own: str
+    edits: Sequence[Sequence[str]]
     again: Sequence[str] = ()
     variables: Mapping[str, str] = {}
     settings: Mapping[str, str] = {}
@@ -134,7 +145,7 @@ class Home:
 
 
 class Trial:
-    """An agent that is connected in a home."""
+    """An agent in a home."""
 
     def __init__(self, name: str, home: Home, model: Model) -> None:
         self.name, self.home, self.model = name, home, model
@@ -146,25 +157,50 @@ class Trial:
             path.write_text(filled(text, values))
         (home.workspace / self.agent.own).write_text(f"# Notes\n\n{OWN}\n")
         self.variables = {key: filled(text, values) for key, text in self.agent.variables.items()}
-        [connected] = home.memory("connect", name, "--yes")
-        self.files = [Path(change["path"]) for change in connected["changes"]]
+        self.files: list[Path] = []
         self.trouble = ""
+
+    def connect(self) -> bool:
+        """Whether any file changed."""
+        [connected] = self.home.memory("connect", self.name, "--yes")
+        new = [Path(change["path"]) for change in connected["changes"]]
+        self.files += [path for path in new if path not in self.files]
+        return bool(new)
 
     def turn(self, prompt: str, session: str, *, is_first: bool = False) -> list[Request]:
         """Run a turn, and return its requests."""
         before = len(self.model.requests)
         values = {"prompt": prompt, "session": session}
-        cwd = self.home.project if self.agent.is_elsewhere else self.home.workspace
         again = [] if is_first else self.agent.again
         words = [[word] if word != "{again}" else again for word in self.agent.command]
-        command = [filled(word, values) for part in words for word in part]
+        self.run([filled(word, values) for part in words for word in part])
+        return self.model.requests[before:]
+
+    def edit(self, number: int) -> None:
+        """Let the agent change its settings, or run a session."""
+        if number % SESSION_EVERY == SESSION_EVERY - 1:
+            self.turn(QUESTION, f"round-{number}", is_first=True)
+        edit = self.agent.edits[number % len(self.agent.edits)]
+        self.run([filled(word, {"number": str(number)}) for word in edit])
+
+    def run(self, command: list[str]) -> None:
+        cwd = self.home.project if self.agent.is_elsewhere else self.home.workspace
         try:
             done = self.home.run(command, cwd, **self.variables)
             if done.returncode:
                 self.trouble = (done.stderr or done.stdout)[-2000:]
         except subprocess.TimeoutExpired as error:
             self.trouble = str(error)
-        return self.model.requests[before:]
+
+    def texts(self, connected: "Trial") -> dict[str, str]:
+        """The files that `connect` named, without what differs between homes."""
+        found = {}
+        for path in connected.files:
+            file = str(path.relative_to(connected.home.path))
+            here = self.home.path / file
+            text = here.read_text() if here.exists() else "missing"
+            found[file] = PASSING.sub("0", text.replace(str(self.home.path), "HOME"))
+        return found
 
     def session(self, number: int) -> dict[str, Any]:
         """Run a session of three turns, and return what was seen."""
@@ -214,12 +250,21 @@ def measure(options: Namespace) -> Iterator[Row]:
     folder = Path(options.folder or tempfile.mkdtemp(prefix="hosts-"))
     versions = {name: installed(name, folder) for name in names}
     model = Model()
+    programs = [own_installation(folder), folder / "node_modules/.bin"]
     with tempfile.TemporaryDirectory() as temporary:
-        programs = [own_installation(folder), folder / "node_modules/.bin"]
-        home = Home(Path(options.home or temporary), programs)
+        top = Path(options.home or temporary)
+        home = Home(top, programs)
         trials = [
             Trial(name, home, model) for name in names if not versions[name].startswith("not ")
         ]
+        if options.reconnect:
+            other = Home(top / "other", programs)
+            for trial in trials:
+                labels: Row = {"host": trial.name, "version": versions[trial.name]}
+                yield labels | rounds_of(trial, Trial(trial.name, other, model), options.reconnect)
+            return
+        for trial in trials:
+            trial.connect()
         rows = [row_of(trial, versions[trial.name], options.sessions) for trial in trials]
         for trial, following, row in zip(trials, [*trials[1:], *trials[:1]], rows, strict=True):
             fact = fact_of(trial.name, 0)
@@ -280,6 +325,32 @@ def row_of(trial: Trial, version: str, count: int) -> Row:
     return row
 
 
+def rounds_of(trial: Trial, other: Trial, count: int) -> Row:
+    """What was seen while an agent was connected and disconnected in turn; `other` never is."""
+    kept = changed_twice = 0
+    for each in (trial, other):  # the agent has been in use
+        each.edit(SESSION_EVERY - 1)
+    for number in range(SESSION_EVERY, SESSION_EVERY + count):
+        trial.connect()
+        before = other.texts(trial)
+        for each in (trial, other):
+            each.edit(number)
+        if number % 2:
+            changed_twice += trial.connect()
+        is_clean = trial.is_clean()
+        expected, texts = other.texts(trial), trial.texts(trial)
+        if is_clean and before != expected == texts:
+            kept += 1
+        else:
+            wrong = [file for file in texts if texts[file] != expected[file]]
+            print(f"{trial.name}, round {number}: {wrong}, {is_clean=}", file=sys.stderr)
+    for each in (trial, other):
+        if each.trouble:
+            print(f"{trial.name}: {each.trouble}", file=sys.stderr)
+    row: Row = {"kept": ok(kept == count, kept, count), "twice": ok(not changed_twice)}
+    return row | {"failed": sum(str(value).startswith("failed") for value in row.values())}
+
+
 def ok(is_ok: bool, *counts: int) -> str:
     """ "ok" or "failed", and how often."""
     return " ".join(["ok" if is_ok else "failed", *(["{}/{}".format(*counts)] if counts else [])])
@@ -288,10 +359,14 @@ def ok(is_ok: bool, *counts: int) -> str:
 if __name__ == "__main__":
     run(
         __doc__,
-        "host version load own recall title foreign stored echo elsewhere mcp disconnect",
+        "host version load own recall title foreign stored echo elsewhere mcp disconnect kept twice",
         measure,
         ("--hosts", {"default": ",".join(AGENTS), "help": "comma-separated (default: all)"}),
         ("--folder", {"help": "where the programs are installed; it is kept"}),
         ("--home", {"help": "an empty folder for the home, which is kept"}),
         ("--sessions", {"type": int, "default": 1, "help": "of each (default: 1)"}),
+        (
+            "--reconnect",
+            {"type": int, "help": "of connect, edits and disconnect, without --sessions"},
+        ),
     )

@@ -321,6 +321,17 @@ def test_a_question_that_the_memory_answered_is_not_stored(
         ("In the cellar is the pump which leaks?", [HOOKED], "Your note says so."),
         ('He said "yes". Which port does heron use?', [HOOKED], "It is 2207."),
         ("I need the port of heron", [HOOKED], "It is 2207."),
+        ("How about moving the standup to the library?", [HOOKED], "Good idea."),
+        ("What about NATS as the queue of invoicing?", [HOOKED], "Good idea."),
+        ("Why don't we move the standup to the library?", [HOOKED], "Good idea."),
+        ("Why is the standup not in the library?", [HOOKED], "Your note says so."),
+        (
+            "How was the day?",
+            [],
+            "I looked for a job all day, but didn't find anything yet. My friends decided to go to the "
+            "lighthouse at Skagen tomorrow, and I am so excited: we will take the early ferry, have "
+            "lunch at the harbour, and stay until the evening.",
+        ),
         (QUESTION, [], "It is 2207, as the config of the server says."),
         (QUESTION, [HOOKED, READ], "The config says 2301, the note is old."),
         (QUESTION, [HOOKED], "The port is 2207. " * 200),

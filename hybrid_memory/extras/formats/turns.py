@@ -2,8 +2,8 @@
 the memory, or finds nothing.
 
 If such a turn were stored, the next search for the same question would find the question itself.
-Whatever may be news is kept: a question with a clause, a number or a comma, since it may state
-something, and an answer for which the agent used another tool.
+Whatever may be news is kept: a question with a clause, a negation, a proposal ("how about"), a number
+or a comma, since it may state something, and an answer for which the agent used another tool.
 """
 
 import re
@@ -11,7 +11,9 @@ import re
 from .inserted import HEADING
 
 LONGEST_ANSWER = 2000  # characters; a longer one has more than a note says
-LONGEST_REFUSAL = 300  # characters of an answer that says that nothing was found
+LONGEST_REFUSAL = (
+    200  # characters of an answer that says that nothing was found; a longer one says more
+)
 ONLY_ASKS = re.compile(
     r"\s*\"?(?:(?:hello|hey|hi|ok|okay|and|so)\s+)?"
     r"(?:(?:about|at|by|for|from|in|into|of|on|to|under|with)\s+)?"
@@ -19,8 +21,9 @@ ONLY_ASKS = re.compile(
     r"(?:'s|'re)?\b[^,;:.!?()\"\d\n]{0,120}\?\"?\s*",  # opencode quotes the words of a command line
     re.IGNORECASE,
 )
-CLAUSE = re.compile(
-    r"\b(?:that|because|since|after|before|if|now|although|though|while|until|but|and)\b",
+STATES = re.compile(  # a clause, a proposal, a negation
+    r"\b(?:that|because|since|after|before|if|now|although|though|while|until|but|and"
+    r"|(?:how|what) about|not|\w+n['\u2019]t)\b",
     re.IGNORECASE,
 )
 FOUND_NOTHING = re.compile(
@@ -44,7 +47,7 @@ def only_asks(text: str) -> bool:
 
     "On which port does heron listen?" -> True, "Anna moved to Bergen, who waters the plants?" -> False
     """
-    return bool(ONLY_ASKS.fullmatch(text)) and not CLAUSE.search(text)
+    return bool(ONLY_ASKS.fullmatch(text)) and not STATES.search(text)
 
 
 def is_from_memory(line: str) -> bool:
