@@ -160,14 +160,14 @@ def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> Non
 def _advise_elsewhere(
     args: argparse.Namespace, store: HybridStore, query: str, request: Request, answer: Answer
 ) -> None:
-    """If there are only faint matches in a memory that nobody chose, name others that are surer."""
+    """If there are only faint matches in a memory that nobody chose, name the surest other one."""
     shown = [*answer.results, *filter(None, [answer.nearest_miss])]
     best = max((result["confidence"] for result in shown), default=0.0)
     if best >= SOME or answer.unanswered or is_chosen(store.config):
         return
     from ..memories import surer_elsewhere  # a search with an answer does not need it
 
-    advise(args, *surer_elsewhere(store, query, request, best))
+    advise(args, *filter(None, [surer_elsewhere(store, query, request, best)]))
 
 
 def _show(
