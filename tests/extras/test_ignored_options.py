@@ -33,7 +33,7 @@ PLAIN: dict[str, tuple[str, ...]] = {
     "delete": ("decisions/ssh",),
     "copy": ("DB", "COPY"),
     "eval": ("--queries", "QUERIES", "--qrels", "QRELS"),
-    "recall": ("which", "ssh", "port", "has", "heron?"),
+    "recall": ("which", "ssh", "port", "has", "heron?", "--timeout=0"),
     "connect": ("claude",),
     "disconnect": ("cursor",),
 }
