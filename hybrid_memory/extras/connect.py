@@ -66,6 +66,8 @@ def _add_options(parser: Parser, without_host: str = "") -> None:
 
 
 def run_connect(args: Namespace) -> int:
+    if args.yes and not args.hosts:
+        raise UsageError("--yes needs the name of an agent, or all")
     return _run(args, is_connecting=True)
 
 

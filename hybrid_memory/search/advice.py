@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..storage.filter_values import unmet
-from .result import SOME, STRONG, match
+from .result import SOME, STRONG
 
 if TYPE_CHECKING:
     from ..storage.interface import Storage
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 ORDER = "confidence rates each passage alone; the order also uses the document, its name and dates"
 OTHER_WORDS = "other words, in `also`, or `get` of the best note may find more"
-UNCLEAR = {"some": "no strong match", "faint": "only faint matches, perhaps unrelated"}
+IF_ABSENT = f"if the answer is not here, {OTHER_WORDS}"
+FAINT = "only faint matches, perhaps unrelated"
 UNREAD_TIME = (
     "the time {!r} was not understood; write 2026-01-05, in October or last 5 days, or use a filter"
 )
@@ -84,11 +85,11 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
 
 
 def _unclear(best: float, plan: "Plan") -> str | None:
-    """Report that no match is strong, and suggest other words where nobody gave any."""
-    unclear = UNCLEAR.get(match(best))
-    if unclear and _may_ask_in_other_words(plan):
-        return f"{unclear}; {OTHER_WORDS}"
-    return unclear if best < SOME else None
+    """Suggest other words where no match is strong and nobody gave any; warn that all are faint."""
+    may_ask = best < STRONG and _may_ask_in_other_words(plan)
+    if best < SOME:
+        return f"{FAINT}; {OTHER_WORDS}" if may_ask else FAINT
+    return IF_ABSENT if may_ask else None
 
 
 def _may_ask_in_other_words(plan: "Plan") -> bool:

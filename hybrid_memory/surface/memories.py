@@ -2,11 +2,11 @@
 beside the default database.
 
 Only the owner at a terminal is told about another memory than the one that was searched. Agents,
-hooks and servers are not: a memory belongs to its project.
+hooks and servers are not: a memory belongs to its project. Nor is the page, which whoever has the
+server's token may read, also from another machine.
 """
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from ..search.result import SOME, match
 from ..store import HybridStore
 from . import workspaces
 
-SECONDS = 1.0  # for searching all other memories
+SECONDS = 1.0  # for searching all other memories; one takes 20 to 50 ms of CPU
 MARGIN = 0.2  # of confidence, by which another memory must be surer
 
 
@@ -63,26 +63,33 @@ def described(path: str, settings: config.Settings) -> dict[str, Any]:
 
 def surer_elsewhere(
     store: HybridStore, query: str, request: Request, confidence: float
-) -> Iterator[str]:
-    """Yield a line for each other memory whose best passage is clearly surer than `confidence`. It
-    names no note of that memory.
+) -> str | None:
+    """Name the other memory with the surest passage, if that is clearly surer than `confidence`. The
+    line names no note of that memory.
+
+    Asked in a wrong one of three memories (60 questions each), 194 of 360 searches name the right
+    memory and 18 another one; asked in the right one, 14 of 180 name another one. A line for every
+    surer memory named 197, 26 and 14.
     """
     request = request._replace(limit=3, rerank=False, min_confidence=0.0, floor=0.0)
+    surest = None
     end = monotonic() + SECONDS
     for path in memories(store.path)[1:]:
         left = end - monotonic()
         if left <= 0:
-            return
-        best = 0.0
+            break
         with (
             suppress(HybridMemoryError),
             HybridStore(path, copy(store.config), read_only=True) as other,
         ):
             other.limit_queries(left)
-            results = other.answer(query, request).results
-            best = max((result["confidence"] for result in results), default=0.0)
-        if best >= max(SOME, confidence + MARGIN):
-            yield (
-                f"{path} has a surer passage (confidence {best:g}, {match(best)}); "
-                f"`hybrid-memory --db {quote(path)} search` searches it"
-            )
+            for result in other.answer(query, request).results:
+                if surest is None or result["confidence"] > surest[0]:
+                    surest = result["confidence"], path
+    if surest is None or surest[0] < max(SOME, confidence + MARGIN):
+        return None
+    best, path = surest
+    return (
+        f"{path} has a surer passage (confidence {best:g}, {match(best)}); "
+        f"`hybrid-memory --db {quote(path)} search` searches it"
+    )

@@ -28,7 +28,7 @@ from hybrid_memory.extras import agent_text
 from hybrid_memory.extras.mcp.stdio import StdioServer
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.extras.recall.state import RecallSession, end_turn, note_turn
-from hybrid_memory.search.advice import OTHER_WORDS, UNCLEAR
+from hybrid_memory.search.advice import FAINT, IF_ABSENT, OTHER_WORDS
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import opening
 from hybrid_memory.surface.arguments import parse
@@ -550,7 +550,8 @@ def test_an_answer_without_a_match_is_short(environ: dict[str, str]) -> None:
         told = await ask(client, "memory_search", query=query, also=["teeth"], mode="keyword")
         assert len(told.splitlines()) == 1
         shown = await ask(client, "memory_search", query=query, mode="keyword", floor=0)
-        assert shown.startswith(f"[{UNCLEAR['faint']}; {OTHER_WORDS}]\n**a#L1-L1**")
+        assert shown.startswith("**a#L1-L1**")
+        assert shown.endswith(f"\n[{FAINT}; {OTHER_WORDS}]")
         assert "(faint)" in shown
 
     with_client(environ, play)
@@ -569,8 +570,8 @@ def test_most_of_a_reply_is_passages(environ: dict[str, str], tmp_path: Path) ->
         for arguments, most in (({"budget": 4000}, 4000), ({"budget": 1000}, 1000)):
             told = await client.call_tool("memory_search", {"query": "gpu password"} | arguments)
             # Advice about the whole answer is no part of the budget
-            advice = f"[no strong match; {OTHER_WORDS}]\n"
-            text = told.content[0].text.removeprefix(advice)
+            advice = f"\n[{IF_ABSENT}]"
+            text = told.content[0].text.replace(advice, "")
             passages = [
                 line.removeprefix(">").removeprefix(" ")
                 for line in text.split("\n")

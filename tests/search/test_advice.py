@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.advice import NOTHING_FOUND, ORDER, OTHER_WORDS, UNCLEAR, advise
+from hybrid_memory.search.advice import (
+    FAINT,
+    IF_ABSENT,
+    NOTHING_FOUND,
+    ORDER,
+    OTHER_WORDS,
+    advise,
+)
 from hybrid_memory.search.answer import Answer
 from hybrid_memory.search.request import Request
 from hybrid_memory.search.result import STRONG
@@ -30,8 +37,8 @@ def hint_of(
     ("confidences", "hint"),
     [
         ([0.9, 0.2], None),
-        ([0.4, 0.3], f"no strong match; {OTHER_WORDS}"),
-        ([0.1, 0.2], f"only faint matches, perhaps unrelated; {OTHER_WORDS}"),
+        ([0.4, 0.3], IF_ABSENT),
+        ([0.1, 0.2], f"{FAINT}; {OTHER_WORDS}"),
         ([0.389, 0.2, STRONG], ORDER),
         ([STRONG, 0.9], None),  # the first is strong, too
     ],
@@ -47,9 +54,9 @@ def test_a_hint_explains_words_that_do_not_follow_the_order(
     ("confidence", "query", "request_", "hint"),
     [
         (0.4, "server", Request(also=["machine"]), None),
-        (0.2, "server", Request(also=["machine"]), UNCLEAR["faint"]),
+        (0.2, "server", Request(also=["machine"]), FAINT),
         (0.4, "v2.0", Request(), None),  # an identifier has no other words
-        (0.2, "v2.0", Request(), UNCLEAR["faint"]),
+        (0.2, "v2.0", Request(), FAINT),
         (0.4, "server", Request(typed=True), None),
         (0.4, "server", Request(literal=True), None),
     ],

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
+from hybrid_memory.search.advice import IF_ABSENT
 from hybrid_memory.search.answer import operator_lines
 from hybrid_memory.search.request import Request
 from hybrid_memory.text.operators import NEEDS_QUOTES
@@ -262,9 +263,7 @@ def test_the_command_reports_operators_in_a_line_and_with_full_in_a_key(
         assert done.returncode == 0
         assert run("search", *arguments, "--provider", "none", "--quiet").stderr == ""
         lines = done.stderr.splitlines(keepends=True)
-        told = [
-            line for line in lines if "no strong match" not in line and "only faint" not in line
-        ]
+        told = [line for line in lines if IF_ABSENT not in line and "only faint" not in line]
         return json.loads(done.stdout), "".join(told)
 
     reason = "'tag:b' is a filter only before the words, or as tag:\"b\""

@@ -217,11 +217,12 @@ def at_home(home: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     return kept | {"HOME": str(home), "HYBRID_MEMORY_PROVIDER": "builtin"}
 
 
-def test_a_search_with_faint_matches_names_a_memory_that_is_surer(
+def test_a_search_with_faint_matches_names_the_memory_that_is_surest(
     at_home: dict[str, str], home: Path
 ) -> None:
     for name, text in (
         ("notes", "# Food\n\nPizza on Friday.\n"),
+        ("attic", "# Attic\n\nJonas can restore a deleted file.\n"),
         ("vault", "# Restore\n\nTo restore a deleted note open File recovery.\n"),
     ):
         (home / name).mkdir()
@@ -230,11 +231,12 @@ def test_a_search_with_faint_matches_names_a_memory_that_is_surer(
     default = home / ".local/share/hybrid-memory/hybrid_search.db"
     question = "how do I restore a deleted note"
 
-    def told(query: str, *options: str) -> bool:
+    def told(query: str, *options: str, name: str = "vault") -> bool:
         # A terminal breaks a long path anywhere
         seen = "".join(in_terminal(at_home, "search", query, *options).split())
-        assert ("vault.dbsearch`searchesit" in seen) == ("hasasurerpassage" in seen)
-        return "vault.dbhasasurerpassage" in seen and "Filerecovery" not in seen
+        assert (f"{name}.dbsearch`searchesit" in seen) == ("hasasurerpassage" in seen)
+        assert seen.count("hasasurerpassage") <= 1
+        return f"{name}.dbhasasurerpassage" in seen and "Filerecovery" not in seen
 
     assert told(question)
     assert told(question, "--min-confidence", "0.9")
@@ -245,3 +247,5 @@ def test_a_search_with_faint_matches_names_a_memory_that_is_surer(
     assert not told(question, "--json")  # an agent's
     piped = in_process(("search", question), at_home, home)
     assert "vault.db" not in piped.stdout + piped.stderr
+    (default.parent / "vault.db").unlink()
+    assert told(question, name="attic")

@@ -371,11 +371,11 @@ def passages(answer: SearchAnswer) -> str:
         hint = [f"[{answer.hint}]"] if answer.hint else []
         return _with_warnings([reason.format(problem=problem), *hint, *of_query], warnings)
     paper = StringIO()
-    if answer.results and answer.hint:
-        print(f"[{harmless(answer.hint)}]", file=paper)
     markdown(answer.results, "", paper)
     nothing = NOTHING if answer.hint else NOTHING_MATCHES
     lines = [paper.getvalue().rstrip() or nothing, *of_query]
+    if answer.results and answer.hint:
+        lines.append(f"[{harmless(answer.hint)}]")
     if answer.instead:
         lines.append(f"[{answer.other_words()}]")
     if answer.more:

@@ -4,6 +4,7 @@ import json
 from argparse import Namespace
 from typing import Any, TextIO
 
+from ...errors import UsageError
 from ...search.answer import operator_lines
 from ...search.request import OPTIONS
 from ...surface.arguments import Parser, add_json, add_options, examples, given
@@ -31,6 +32,8 @@ def why_options(parser: Parser) -> None:
 
 
 def run_why(args: Namespace) -> int:
+    if args.also and not args.words:
+        raise UsageError("--also needs QUERY, the same question in other words")
     with open_store(args) as store:
         answer = explain(store, args.note)
         if args.words and answer["in_memory"]:

@@ -80,7 +80,7 @@ class View:
 
     def __init__(self, args: argparse.Namespace) -> None:
         is_terminal = sys.stdout.isatty()
-        self.form: str = args.format or ("text" if is_terminal else "json")
+        self.form: str = args.format or ("text" if is_terminal and not args.full else "json")
         self.is_by_note = self.form == "text" and not args.budget and args.per_doc is None
         self.fits_terminal = is_terminal and args.limit is None
 
@@ -99,6 +99,8 @@ def run_search(args: argparse.Namespace) -> int:
         raise UsageError(f"--json contradicts --format {args.format}; give one of them")
     if args.json:
         args.format = "json"
+    if args.full and args.format not in (None, "json", "jsonl"):
+        raise UsageError(f"--full contradicts --format {args.format}; it prints JSON")
     query = _query(args)
     view = View(args)
     with open_store(args) as store:
@@ -158,14 +160,14 @@ def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> Non
 def _advise_elsewhere(
     args: argparse.Namespace, store: HybridStore, query: str, request: Request, answer: Answer
 ) -> None:
-    """If there are only faint matches in a memory that nobody chose, name others that are surer."""
+    """If there are only faint matches in a memory that nobody chose, name the surest other one."""
     shown = [*answer.results, *filter(None, [answer.nearest_miss])]
     best = max((result["confidence"] for result in shown), default=0.0)
     if best >= SOME or answer.unanswered or is_chosen(store.config):
         return
     from ..memories import surer_elsewhere  # a search with an answer does not need it
 
-    advise(args, *surer_elsewhere(store, query, request, best))
+    advise(args, *filter(None, [surer_elsewhere(store, query, request, best)]))
 
 
 def _show(
