@@ -6,8 +6,8 @@ it prints the results of a search under a budget. At the start of a session it l
 the end and before a compaction it ingests the transcript. The table of hosts has their names of
 these events; without `--host`, all those names are known.
 
-No passage is printed twice in a session. From the session's own transcript, only passages that a
-compaction removed from the context are printed.
+No passage is printed twice in a session; a line says which one was shown before. From the session's
+own transcript, only passages that a compaction removed from the context are printed.
 """
 
 import _thread
@@ -262,7 +262,7 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
         )
     if deadline:
         deadline.met()
-    if not results:
+    if not (results or warnings):
         return ""
     if not (args.host and hosts()[args.host].forgets_passages):
         session.note(results)

@@ -33,8 +33,9 @@ def recalled(
     below the floor.
 
     Passages already shown in the session are left out; they neither use up the budget nor count for
-    the relevance. Low-confidence passages are dropped. `warn` gets the line about
-    a time that was not understood; it counts towards `characters`.
+    the relevance. Low-confidence passages are dropped. `warn` gets the line about a time that was not
+    understood, which counts towards `characters`; or, if only passages shown before are relevant, a
+    line that names the best, by which a transcript tells that the memory answers the prompt.
     """
     prompt = words_of_user(prompt)
     if not is_question_for_memory(prompt):
@@ -69,17 +70,18 @@ def recalled(
     if not results:
         explain(answer.warnings[-1] if answer.nearest_miss else "no passage has enough confidence")
         return []
-    new = [result for result in results if not session.was_shown(result)]
-    if not new:
-        explain("all matching passages were shown before")
-        return []
-    relevance = relevance_of(reading, new)
-    explain(f"the passages have a relevance of {relevance:.2f}; the floor is {floor:g}")
-    if relevance < floor:
-        return []
-    if unread:
-        warn(unread)
-    return new
+    shown = [result for result in results if session.was_shown(result)]
+    new = [result for result in results if result not in shown]
+    relevance = relevance_of(reading, new) if new else 0.0
+    explain(f"the new passages have a relevance of {relevance:.2f}; the floor is {floor:g}")
+    if relevance >= floor:
+        if unread:
+            warn(unread)
+        return new
+    if shown and relevance_of(reading, shown) >= floor:
+        explain("the matching passages were shown before")
+        warn(f"shown before in this session: {shown[0]['citation']}")
+    return []
 
 
 def printed_warning(line: str) -> str:
