@@ -81,9 +81,9 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
     A chunk begins with the last whole sentences of the previous chunk in its section, if they have
     at most `overlap` characters. A heading without text becomes part of the next chunk, or at the
     end of the text, of the last one. A chunk that begins inside a table repeats the table's header,
-    which is not on its lines. Front matter, rules, HTML comments, data: URIs and runs of over 200
-    characters without a space are left out. Raises ValueError for an overlap that leaves no room
-    for new text.
+    which is not on its lines. Front matter, rules, empty list items, HTML comments, data: URIs and
+    runs of over 200 characters without a space are left out. Raises ValueError for an overlap that
+    leaves no room for new text.
     """
     parsed = parse(text, {})
     return chunks_of(parsed.text, parsed.skipped, chunk_size, overlap)
