@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .chunker import Chunk
 
 # Both are part of `chunking`: raise one, and stores read all their files again.
-CHUNKER = 10  # raise it with a change that gives the same text other chunks
+CHUNKER = 11  # raise it with a change that gives the same text other chunks
 CONTEXT = 16  # raise it with a change to terms, links, tags, date or roles of the same text
 
 

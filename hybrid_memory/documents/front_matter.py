@@ -66,13 +66,14 @@ class FrontMatter(NamedTuple):
     """`metadata` by lower-case key, and the number of `lines`, 0 if they are text.
 
     `problems` describe unreadable parts, each with its line. `end` is where the text ends, if it has a
-    block of metadata at its end.
+    block of metadata at its end. `left_out` is as in `formats.Reading`.
     """
 
     metadata: dict[str, Value]
     lines: int
     problems: tuple[str, ...] = ()
     end: int | None = None
+    left_out: str | None = None
 
 
 NOTHING = FrontMatter({}, 0)

@@ -9,19 +9,22 @@ from collections.abc import Sequence
 _ATTRIBUTE = r"""(?:[#.][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+))"""
 ATTRIBUTES = re.compile(rf"(?<!\s)\s*+\{{:?\s*+({_ATTRIBUTE}(?:\s++{_ATTRIBUTE})*+)\s*+\}}\Z")
 ANCHOR = re.compile(r"</?[aA](?:\s[^<>\n]*)?>")
+# An element such as <ins>, <u> or <span style="…">; <version> alone is a word of the writer's
+ELEMENT = re.compile(r"<([A-Za-z][\w-]*)(?:\s[^<>\n]*)?>([^<>\n]*)</\1\s*>", re.IGNORECASE)
 ID = re.compile(r"""(?:\A|\s)(?:#|(?:id|name)=["']?)([^\s"'/]+)""", re.IGNORECASE)
 
 
 def name_of(title: str) -> str:
     """What a reader sees of the title of a heading.
 
-    "Install {#install}" -> "Install", '<a id="x"></a>Head &amp; Tail' -> "Head & Tail"
+    "Install {#install}" -> "Install", '<a id="x"></a>Head &amp; <u>Tail</u>' -> "Head & Tail"
     """
     name = title
     if name.endswith("}"):
         name = ATTRIBUTES.sub("", name)
     if "<" in name:
-        name = ANCHOR.sub("", name).strip()
+        name = ANCHOR.sub("", name)
+        name = (name if "`" in name else ELEMENT.sub(r"\2", name)).strip()
     return unescaped(name) or title
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from .headings import unescaped
@@ -20,10 +19,11 @@ class _Row(NamedTuple):
 
 def as_pipe_table(lines: Sequence[str]) -> tuple[int, list[str]] | None:
     """Rewrite the lines of an HTML table: the header with a delimiter row below it, then each further
-    row on its own line; the other lines become empty. Text above the first row, such as a caption,
-    stays on its line. Returns the index of the header, and as many lines as were given.
+    row on the line on which it begins; the other lines become empty. Text above the first row, such as
+    a caption, stays on its line. Returns the index of the header, and as many lines as were given.
 
-    None if rows share a line, or if there is text between them.
+    None if the header and the delimiter row have no lines of their own, or if there is text between
+    rows.
     """
     text = "\n".join(lines)
     rows: list[_Row] = []
@@ -51,7 +51,7 @@ def as_pipe_table(lines: Sequence[str]) -> tuple[int, list[str]] | None:
     elif _plain(text[done:]):
         return None
     rows = [row for row in rows if any(row.cells)]
-    if len(rows) < 2 or not all(a.line < b.line for a, b in pairwise(rows[1:])):
+    if len(rows) < 2:
         return None
     header = min(rows[0].line, rows[1].line - 2)
     if header < 0 or any(at >= header for at, _ in outside):
@@ -62,7 +62,7 @@ def as_pipe_table(lines: Sequence[str]) -> tuple[int, list[str]] | None:
     table[header] = _row(rows[0].cells)
     table[header + 1] = f"|{'---|' * len(rows[0].cells)}"
     for row in rows[1:]:
-        table[row.line] = _row(row.cells)
+        table[row.line] = f"{table[row.line]} {_row(row.cells)}".strip()
     return header, table
 
 

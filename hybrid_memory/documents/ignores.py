@@ -117,7 +117,8 @@ def git_lines(texts: Sequence[str]) -> Iterator[IgnoreLine]:
         is_for_folders = glob.endswith("/")
         pattern = _pattern_of_glob(glob.removesuffix("/"))
         if pattern is not None:
-            end = r"/\Z" if is_for_folders else r"/?\Z"
+            # A folder is written with a slash; a star at the end does not match its name as ""
+            end = r"(?<!/)/\Z" if is_for_folders else r"(?<!/)/?\Z"
             yield IgnoreLine(number, text, re.compile(pattern + end, re.DOTALL), is_exception)
 
 

@@ -41,7 +41,8 @@ class Parsed(NamedTuple):
     """A text with plain newlines whose first `skipped` lines are front matter.
 
     `metadata` includes the metadata given by the caller; `problems` describe unreadable front
-    matter. `merges` has the first line of each conflict that git left in the text.
+    matter. `merges` has the first line of each conflict that git left in the text. `left_out` is as
+    in `formats.Reading`.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Parsed(NamedTuple):
     metadata: Mapping[str, Any]
     problems: Sequence[str] = ()
     merges: Sequence[int] = ()
+    left_out: str | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -79,9 +81,9 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
     A chunk begins with the last whole sentences of the previous chunk in its section, if they have
     at most `overlap` characters. A heading without text becomes part of the next chunk, or at the
     end of the text, of the last one. A chunk that begins inside a table repeats the table's header,
-    which is not on its lines. Front matter, rules, HTML comments, data: URIs and runs of over 200
-    characters without a space are left out. Raises ValueError for an overlap that leaves no room
-    for new text.
+    which is not on its lines. Front matter, rules, empty list items, HTML comments, data: URIs and
+    runs of over 200 characters without a space are left out. Raises ValueError for an overlap that
+    leaves no room for new text.
     """
     parsed = parse(text, {})
     return chunks_of(parsed.text, parsed.skipped, chunk_size, overlap)
@@ -156,7 +158,6 @@ class MarkdownReading:
     """A file that was read; implements `formats.Reading`."""
 
     extract = None
-    left_out = None
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
         self.mtime = file.mtime
@@ -183,6 +184,10 @@ class MarkdownReading:
     @property
     def metadata(self) -> Mapping[str, Any]:
         return self._text.metadata
+
+    @property
+    def left_out(self) -> str | None:
+        return self._text.left_out
 
     @cached_property
     def links(self) -> "DocumentLinks":
@@ -227,7 +232,7 @@ class Markdown(PlainLines):
         for key in PLUGINS.keys() & own.metadata.keys():
             text = load(PLUGINS[key])(text)
         known = {**own.metadata, **metadata}
-        return Parsed(text[: own.end], own.lines, known, own.problems, merges)
+        return Parsed(text[: own.end], own.lines, known, own.problems, merges, own.left_out)
 
     def links(self, parsed: Parsed) -> "DocumentLinks":
         """The titles, links and tags of a parsed text."""

@@ -1,6 +1,6 @@
 """Read the metadata of a note in any of its forms: front matter in YAML, TOML or JSON, pandoc's title
 block, the properties below the title in an export of Notion, and the block at the end of a note in an
-export of Joplin.
+export of Joplin. Joplin's files without a note have no text.
 
 Keys are converted to lower case, and null values are left out, as in YAML. A block that cannot be read
 is reported, and is text.
@@ -32,7 +32,9 @@ TITLE_KEYS = ("title", "author", "date")
 FIELD = re.compile(r"%([^\n]*(?:\n[ \t]+\S[^\n]*)*)(?:\n|\Z)")
 PROPERTY = r"[^\W\d_][^:\n]{0,40}: [^\n]*\S[^\n]*\n"
 PROPERTIES = re.compile(rf"\ufeff?# [^\n]+\n\s*\n((?:{PROPERTY}){{2,}})(?:\n|\Z)")
-AT_END = re.compile(r"\n\n(id: [0-9a-f]{32}\n(?:[a-z_]+:[^\n]*\n)+type_: \d+)\s*\Z")
+AT_END = re.compile(r"(?:\n\n|\A)(id: [0-9a-f]{32}\n(?:[a-z_]+:[^\n]*\n)+type_: (\d+))\s*\Z")
+NOTE = "1"  # other types are folders, tags, attachments, and the earlier versions of notes
+JOPLIN_ITEM = "Joplin item"  # the rule that leaves them out
 # The keys that tell something to the reader of a note of Joplin, each with its name here
 KEYS_OF_JOPLIN = {
     "created_time": "created",
@@ -118,6 +120,8 @@ def _at_end(text: str) -> FrontMatter:
     block = AT_END.search(text)
     if not block:
         return NOTHING
+    if block[2] != NOTE:
+        return FrontMatter({}, 0, end=0, left_out=JOPLIN_ITEM)
     pairs = dict(line.partition(": ")[::2] for line in block[1].split("\n"))
     given = {name: pairs.get(key, "") for key, name in KEYS_OF_JOPLIN.items()}
     found = {name: value for name, value in given.items() if value not in ("", "0")}

@@ -4,7 +4,8 @@ paragraphs, inside quotes and list items, too. Chunks, links, tags and roles are
 The rules are those of CommonMark 0.31 (appendix, "A parsing strategy") with the tables of GitHub
 Flavored Markdown 0.29, except that the lines of HTML blocks are read as markdown, because people
 write notes in them. The pass also removes noise that only the structure can tell from text: rules,
-HTML comments, and the padding of wide tables. Every line is kept, so that lines can be cited.
+empty list items, HTML comments, and the padding of wide tables. Every line is kept, so that lines
+can be cited.
 
 Time is in proportion to the text.
 """
@@ -313,6 +314,8 @@ class _Scan:
                 width = _item_width(item, line)
                 self._open.append(_Container(item.end() - column + width))
                 column = item.end() + width
+                if column >= len(line) and not line[:start].strip(" "):
+                    self.lines[number] = ""  # an empty item, often of a template
             else:
                 break
             matched = len(self._open)

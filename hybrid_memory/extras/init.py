@@ -39,7 +39,7 @@ from .places import (
 )
 
 NAMED = 8  # places listed in one line
-REASON = "skills, folders of programs and ignored files are no notes"
+REASON = "skills and ignored files are no notes"
 WAY_OUT = "`hybrid-memory ingest --path PATH` adds any of them"
 AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
 

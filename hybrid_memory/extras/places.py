@@ -13,7 +13,6 @@ from ..documents.workspaces import FILES, FOLDERS, is_workspace_name
 from ..errors import SourceError
 from ..paths import is_in
 from ..storage.source import Source, real_path
-from ..text.links import ATTACHMENTS
 from .hosts import hosts, memory_places, session_folders
 
 OF_AGENTS = (*FILES, "memory", ".agents")  # with `in_workspaces` of hosts: an agent works here
@@ -22,7 +21,6 @@ NOTES = ("*.md",)
 TRANSCRIPTS = ("*.jsonl",)
 VAULT, FOLDER, FILE = "vault", "folder", "file"  # `Place.kind`
 OF_HOST = "memory"  # notes that an agent keeps outside the workspace
-MOST_OTHERS = 5  # other files for each note, in a folder of notes
 SESSIONS = "sessions"  # a folder of transcripts
 
 
@@ -92,10 +90,10 @@ def surroundings(folder: str, home: str) -> Surroundings:
     with this home keep elsewhere for this workspace, then their transcripts. If an agent keeps the
     sessions of all workspaces together, only those of this workspace count.
 
-    A vault is one place. In an agent's workspace, each file in it and each folder of notes is a
-    place; folders of programs, skills and ignored files are left out. In a folder that contains
-    vaults, each part with markdown is a place. Any other folder is one place. Raises SourceError if
-    the folder cannot be listed.
+    A vault is one place. In an agent's workspace, each file in it and each folder with notes is a
+    place; skills and ignored files are left out. In a folder that contains vaults, each part with
+    markdown is a place. Any other folder is one place. Raises SourceError if the folder cannot be
+    listed.
     """
     top = real_path(folder)
     try:
@@ -112,9 +110,8 @@ def surroundings(folder: str, home: str) -> Surroundings:
         notes = sorted(notes + _other_places(top, notes)[0])
     else:
         others, left_out = _other_places(top, notes)
-        programs = [place for place in others if place.kind == FOLDER and _is_program(place)]
-        notes = sorted(notes + [place for place in others if place not in programs])
-        left_out = sorted(programs + left_out)
+        notes = sorted(notes + others)
+        left_out.sort()
     sessions, unknown = _sessions(top, home)
     found = [place for place in [*notes, *notes_of_hosts(home, top), *sessions] if place.files]
     awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
@@ -175,13 +172,6 @@ def _sizes(path: str) -> list[int]:
     if os.path.isfile(path):
         return [os.path.getsize(path)]
     return [file.size for file in Walk(path, NOTES, no_ignore=True)]
-
-
-def _is_program(place: NotesPlace) -> bool:
-    """Whether hardly any file of a folder is a note. Attachments and data do not count."""
-    endings = (os.path.splitext(file.relative)[1][1:].lower() for file in Walk(place.path, ("*",)))
-    others = sum(ending not in (*ATTACHMENTS, "md", "markdown") for ending in endings)
-    return others > MOST_OTHERS * place.files
 
 
 def _awaited(top: str, names: Iterable[str], found: Iterable[NotesPlace]) -> Iterator[NotesPlace]:

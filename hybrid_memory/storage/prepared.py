@@ -25,6 +25,7 @@ class Extract(NamedTuple):
 class Prepared(NamedTuple):
     """A chunked document: its row, the rows of its chunks, the texts to embed by content hash, and,
     if already made, the keyword index terms of each chunk. `warnings` name unreadable front matter.
+    `left_out` is the rule by which it has no text, if any.
     """
 
     row: dict[str, Any]
@@ -33,6 +34,7 @@ class Prepared(NamedTuple):
     terms: "list[Terms] | None" = None
     links: DocumentLinks = NO_LINKS
     warnings: Sequence[str] = ()
+    left_out: str | None = None
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:

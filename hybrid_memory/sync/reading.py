@@ -67,7 +67,8 @@ class ReadOptions(NamedTuple):
         chunks = list(reading.chunks(*self.sizes))  # before date and digest, which may need it
         document = self.document(doc_id, path, reading)
         day, mark = reading.date(doc_id, self.date_keys, order)
-        return assemble(document, chunks, day, self.chunking(mark), reading.links)
+        prepared = assemble(document, chunks, day, self.chunking(mark), reading.links)
+        return prepared._replace(left_out=reading.left_out)
 
 
 class Job(NamedTuple):

@@ -11,7 +11,11 @@ from ..indexing.pending import Embedded
 from ..text.characters import plural
 
 UNCHANGED = "unchanged"
-SUBAGENT = "subagent"  # a transcript between an agent and another
+# What the rules that leave out a text leave out
+WITHOUT_TEXT = {
+    "subagent": ("transcript of a subagent", "transcripts of subagents"),
+    "Joplin item": ("item of Joplin that is no note", "items of Joplin that are no notes"),
+}
 LITTLE_NEW = "little new"  # in a growing transcript
 
 
@@ -60,11 +64,13 @@ class Report:
         counts = [
             f"{count:,} {rule}"
             for rule, count in self.skipped_by.items()
-            if rule not in (UNCHANGED, LITTLE_NEW, SUBAGENT)
+            if rule not in (UNCHANGED, LITTLE_NEW, *WITHOUT_TEXT)
         ]
-        lines = []
-        if of_subagents := self.skipped_by[SUBAGENT]:
-            lines.append(f"without text: {plural(of_subagents, 'transcript')} of subagents")
+        lines = [
+            f"without text: {plural(self.skipped_by[rule], *names)}"
+            for rule, names in WITHOUT_TEXT.items()
+            if self.skipped_by[rule]
+        ]
         if not counts:
             return lines
         ways_out = ["`hybrid-memory doctor` lists them"]

@@ -77,10 +77,14 @@ def _outcome(
 ) -> Outcome:
     found: Prepared | Unchanged | None = Unchanged(*unchanged) if unchanged else None
     if prepared:
-        row, extract, chunks, terms, (titles, links, tags) = prepared
-        links = DocumentLinks(titles, tuple(map(Link._make, links)), tags)
+        row, extract, chunks, terms, (titles, links, tags), left_out = prepared
         found = Prepared(
-            row | {"extract": extract and Extract(*extract)}, chunks, texts_of(chunks), terms, links
+            row | {"extract": extract and Extract(*extract)},
+            chunks,
+            texts_of(chunks),
+            terms,
+            DocumentLinks(titles, tuple(map(Link._make, links)), tags),
+            left_out=left_out,
         )
     return Outcome(found, *rest)
 
@@ -103,6 +107,7 @@ def _plain(found: Prepared) -> tuple[Any, ...]:
         found.chunks,
         found.terms,
         (names.titles, links, names.tags),
+        found.left_out,
     )
 
 

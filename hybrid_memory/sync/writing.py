@@ -181,6 +181,9 @@ class Writer:
         for pair, prepared in zip(ids, self._documents.values(), strict=True):
             if pair not in taken:
                 yield prepared
+                if prepared.left_out:
+                    self._report.skipped_by[prepared.left_out] += 1
+                    continue
                 self._report.files += 1
                 self._report.chunks += len(prepared.chunks)
                 self._report.embedded += sum(

@@ -45,12 +45,13 @@ NO_LINKS = DocumentLinks()
 def path_of(target: str, kind: str = "wikilink") -> str:
     """The path in a target, without the place in the document.
 
-    '../a%20b.md?x#sec' of markdown -> '../a b.md'
+    '../a%20b.md?x#sec' of markdown -> '../a b.md'; Joplin's ':/id' -> 'id'
     """
     if kind != "markdown":
         return path_of_wikilink(target)
 
-    return unquote(re.split("[?#]", target, maxsplit=1)[0], errors="replace").rstrip("/")
+    path = re.split("[?#]", target.removeprefix(":/"), maxsplit=1)[0]
+    return unquote(path, errors="replace").rstrip("/")
 
 
 def folded(path: str) -> str:

@@ -45,6 +45,8 @@ def test_each_chunk_has_the_header_and_whole_rows_on_their_lines() -> None:
         ("<TABLE>\n<caption>Ports</caption>\n<TR>\n<TD>a</TD>\n</TR>\n<TR><TD>1</TD></TR>\n</TABLE>",
          {1: "Ports", 2: "| a |", 3: "|---|", 5: "| 1 |"}),
         ("<table><tr><td>a|b<td>c\n<br>\n<tr><td>1<td>2\n</table>", {0: r"| a\|b | c |", 1: "|---|---|", 2: "| 1 | 2 |"}),
+        ("<table>\n<tr><th>a</th></tr>\n<tr><td>1</td></tr><tr><td>2</td></tr>\n</table>",
+         {0: "| a |", 1: "|---|", 2: "| 1 | | 2 |"}),
         ("<table>\n<tr><th>a</th></tr>\n<tr></tr>\n<tr>\n<td>1</td></tr>\n</table>", {1: "| a |", 2: "|---|", 3: "| 1 |"}),
     ],
 )  # fmt: skip
@@ -62,7 +64,7 @@ def test_forms_of_tables(html: str, rows: dict[int, str]) -> None:
         "<table><tr><td>a</td></tr><tr><td>b</td></tr></table>",  # all on one line
         "<table>\n<tr><td>a</td></tr>\n\n</table>",  # one row
         "<table>\n<tr><td>a</td></tr>\ntext\n<tr>\n<td>b</td></tr>\n</table>",  # text between rows
-        "<table>\n<tr><td>a</td></tr>\n<tr><td>b</td></tr><tr><td>c</td></tr>\n</table>",
+        "<table>\n<tr><td>a</td></tr><tr><td>b</td></tr>\n</table>",  # no line for the rule
         "<table>\n<tr><td>a</td></tr>\n\n<tr><td>b</td></tr>\n</table> text",
         "<table>\n\n| a |\n|---|\n| b |\n</table>",
     ],

@@ -45,7 +45,7 @@ BODY = "\nThe otter swims.\n"
     ],
 )  # fmt: skip
 def test_each_form_is_metadata(text: str, metadata: dict[str, Any], lines: int) -> None:
-    assert metadata_of(text + BODY) == (metadata, lines, (), None)
+    assert metadata_of(text + BODY) == (metadata, lines, (), None, None)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_each_form_is_metadata(text: str, metadata: dict[str, Any], lines: int) 
     ],
 )
 def test_other_texts_have_no_metadata(text: str) -> None:
-    assert metadata_of(text) == ({}, 0, (), None)
+    assert metadata_of(text) == ({}, 0, (), None, None)
 
 
 def test_the_block_of_joplin_is_metadata_and_no_text() -> None:
@@ -82,6 +82,36 @@ def test_the_block_of_joplin_is_metadata_and_no_text() -> None:
     }
     assert [chunk.text for chunk in chunk_text(JOPLIN)] == ["Harbour\n\nThe marten sleeps."]
     assert [(chunk.start_line, chunk.end_line) for chunk in chunk_text(JOPLIN)] == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("head", "fields"),
+    [
+        ("Otters\n\n", "parent_id: \nicon: \ntype_: 2"),  # a folder
+        ("swim.png\n\n", "mime: image/png\nsize: 123\ntype_: 4\n"),
+        ("otter\n\n", "parent_id: \ntype_: 5"),  # a tag
+        ("", f"note_id: {ID}\ntag_id: {ID}\ntype_: 6"),
+        (
+            "",
+            'item_type: 1\nbody_diff: "[{\\"diffs\\":[[0,\\"The otter\\"]]}]"\ntype_: 13',
+        ),  # a version
+    ],
+)
+def test_other_files_of_joplin_have_no_text(
+    head: str, fields: str, tmp_path: Path, run: Run
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / f"notes/{ID}.md").write_text(f"{head}id: {ID}\n{fields}", "utf-8")
+    (tmp_path / "notes/b.md").write_text(JOPLIN.replace("sleeps", f"sleeps ![](:/{ID})"), "utf-8")
+    done = run("ingest", "--path", str(tmp_path / "notes"))
+    report = answer(done)
+    assert (report["files"], report["chunks"]) == (1, 1)
+    assert report["skipped_by"] == {"Joplin item": 1}
+    assert "without text: 1 item of Joplin that is no note" in done.stderr
+    again = answer(run("ingest", "--path", str(tmp_path / "notes"), "--incremental"))
+    assert again["skipped_by"] == {"unchanged": 2}
+    assert answer(run("links", "--broken"))["broken"] == []
+    assert answer(run("search", "otter", "--mode", "keyword")) == []
 
 
 @pytest.mark.parametrize(

@@ -325,10 +325,12 @@ def test_heading_in_a_comment_is_no_heading() -> None:
 
 def test_rule_alone_is_no_chunk() -> None:
     assert chunk_text("---\n\n***\n") == []
+    assert chunk_text("-\n\n1.\n") == []
 
 
 def test_heading_followed_by_a_rule_goes_with_the_text_below() -> None:
     assert texts_of("# A\n\n---\n\n## B\ntext", 100) == ["# A\n\n\n\n## B\ntext"]
+    assert texts_of("# A\ntext\n\n## Sources\n-", 100) == ["# A\ntext\n\n## Sources"]
 
 
 def test_image_of_half_a_megabyte_makes_no_chunks() -> None:

@@ -83,6 +83,10 @@ def test_code_and_tables_end_where_their_containers_end(text: str, block: str) -
         ("```\n<!-- a -->\n***\n```", "```\n<!-- a -->\n***\n```"),
         ("<!-- ```\n-->\n# Title", "\n\n# Title"),
         ("- ```\n  a\n<!-- b -->\ntext", "- ```\n  a\n\ntext"),
+        ("# Title\n-\n* \n\n3.\n\n- a\n\n  +", "# Title\n\n\n\n\n\n- a\n\n"),
+        ("text\n-", "text\n-"),  # an underline
+        ("text\n*\n\n> -", "text\n*\n\n> -"),
+        ("```\n-\n```\n\n- [ ]", "```\n-\n```\n\n- [ ]"),
     ],
 )
 def test_rules_and_comments_are_removed_outside_code_and_quotes(text: str, kept: str) -> None:

@@ -30,8 +30,8 @@ SAID = (
 
 
 LEFT_OUT = (
-    "left out: 2 files: skills (1 file), src (1 file); skills, folders of programs and ignored files are no "
-    "notes; `hybrid-memory ingest --path PATH` adds any of them"
+    "left out: skills (1 file); skills and ignored files are no notes; "
+    "`hybrid-memory ingest --path PATH` adds any of them"
 )
 
 
@@ -107,13 +107,14 @@ def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(
         "memory": ("folder", 1, False, False),
         "notes": ("folder", 1, False, False),
         "sessions": ("sessions", 1, False, False),
+        "src": ("folder", 1, False, False),
     }
     assert done.stderr.splitlines() == [
         "hybrid-memory: nothing was changed; use --yes to ingest the notes without a question",
         f"hybrid-memory: {LEFT_OUT}",
     ]
     rest = [(os.path.basename(p["path"]), p["files"]) for p in json.loads(done.stdout)["left_out"]]
-    assert rest == [("skills", 1), ("src", 1)]
+    assert rest == [("skills", 1)]
     assert "next" not in json.loads(done.stdout)
 
 
@@ -121,7 +122,7 @@ def test_yes_takes_in_the_notes_but_no_sessions(run: Run, workspace: Path) -> No
     done = run("init", str(workspace), "--yes")
     assert done.returncode == 0
     assert {name: taken for name, (_, _, taken, _) in found(done).items()} == {
-        "AGENTS.md": True, "MEMORY.md": True, "README.md": True, "docs": True, "memory": True, "notes": True, "sessions": False,
+        "AGENTS.md": True, "MEMORY.md": True, "README.md": True, "docs": True, "memory": True, "notes": True, "sessions": False, "src": True,
     }  # fmt: skip
     assert (
         "session transcripts are private and were left out; use --sessions to ingest them"
@@ -135,6 +136,7 @@ def test_yes_takes_in_the_notes_but_no_sessions(run: Run, workspace: Path) -> No
         "docs/c.md",
         "memory/2026-01-05.md",
         "notes/deep/a.md",
+        "src/b.md",
     ]
 
 
@@ -166,7 +168,7 @@ def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path
     run("ingest", "--path", str(workspace))
     places = found(run("init", str(workspace), "--yes"))
     assert {name: in_memory for name, (_, _, _, in_memory) in places.items()} == {
-        "AGENTS.md": True, "MEMORY.md": True, "README.md": True, "docs": True, "memory": True, "notes": True, "sessions": False,
+        "AGENTS.md": True, "MEMORY.md": True, "README.md": True, "docs": True, "memory": True, "notes": True, "sessions": False, "src": True,
     }  # fmt: skip
 
 
@@ -175,7 +177,7 @@ def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
 ) -> None:
     status, seen = typed(environ, "n\n", "init", str(workspace))
     assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
-    assert "Ingest 6 files? [Y/n]" in seen
+    assert "Ingest 7 files? [Y/n]" in seen
     assert "of sessions" not in seen
     status, seen = typed(environ, "\n\n", "init", str(workspace))  # what Enter means
     assert status == 0
@@ -185,7 +187,7 @@ def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
     ] is False
     status, seen = typed(environ, "y\n", "init", str(workspace))
     assert (status, "Ingest 6 files" in seen) == (0, False)
-    assert answer(run("stats"))["doc_count"] == 7
+    assert answer(run("stats"))["doc_count"] == 8
 
 
 def test_the_lines_that_are_printed_run_from_anywhere(
@@ -375,8 +377,8 @@ def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(
     workspace: Path, environ: dict[str, str]
 ) -> None:
     _, seen = typed(environ, "n\n", "init", str(workspace))
-    assert "Left out, 2 files: skills, folders of programs" in seen
-    assert re.search(r"/src  \(1 file, \d+ bytes\)", seen)
+    assert "Left out, 1 file: skills and ignored files" in seen
+    assert re.search(r"/skills  \(1 file, \d+ bytes\)", seen)
 
 
 def test_under_uv_run_the_program_is_named_by_its_whole_path(

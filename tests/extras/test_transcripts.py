@@ -1053,6 +1053,6 @@ def test_transcripts_of_subagents_are_counted_as_such(
     folder = notes({"a.jsonl": lines(side), "b.jsonl": lines(main, side)})
     report = Ingest(store, patterns=["*.jsonl"]).run([str(folder)])
     assert (report.files, report.skipped_by["subagent"]) == (1, 1)
-    assert report.left_out() == ["without text: 1 transcript of subagents"]
+    assert report.left_out() == ["without text: 1 transcript of a subagent"]
     again = Ingest(store, patterns=["*.jsonl"], incremental=True).run([str(folder)])
     assert (again.files, again.skipped_by["unchanged"]) == (0, 2)
