@@ -213,6 +213,9 @@ class HybridStore:
             identity = self.storage.embeddings.identity()
         if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:
             return None
+        made = self.__dict__.get("embedder")
+        if made and made.problem:  # Ollama has the model, which does not work
+            return None
         return choice.ADVICE.get(identity["provider"])
 
     def _load_later(self, embedder: "Embedder") -> None:

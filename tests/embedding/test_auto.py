@@ -14,21 +14,23 @@ from tests.fake_ollama import FakeOllama
 OLLAMA, BUILTIN = "nomic-embed-text", "builtin-en-256-v3"
 GIVE_UP = 60.0  # seconds
 
-Remember = Callable[[], tuple[str, list[str]]]
+Remember = Callable[[], tuple[str, list[str], bool]]
 
 
 @pytest.fixture
 def remember(tmp_path: Path, folder: Path, ollama: FakeOllama) -> Remember:
-    """Ingest the notes where nobody has chosen a model, and return the model and the problems."""
+    """Ingest the notes where nobody has chosen a model. Return the model, the problems, and whether
+    there is advice to pull a model.
+    """
 
-    def run() -> tuple[str, list[str]]:
+    def run() -> tuple[str, list[str], bool]:
         environ = {"OLLAMA_HOST": ollama.url, "HYBRID_MEMORY_QUERY_TIMEOUT": "1"}
         with HybridStore(tmp_path / "m.db", config.load(None, {}, environ)) as store:
             report = Ingest(store, incremental=True).run([str(folder)])
             identity = store.storage.embeddings.identity()
             assert identity
             assert report.pending == 0
-            return identity["model"], report.embedding_problems
+            return identity["model"], report.embedding_problems, store.advice is not None
 
     return run
 
@@ -49,24 +51,25 @@ def test_the_built_in_model_embeds_unless_ollama_does(
 ) -> None:
     works = getattr(ollama, switch)
     setattr(ollama, switch, value)
-    model, problems = remember()
+    model, problems, is_advised = remember()
     assert model == BUILTIN
     assert len(problems) == (problem is not None)
+    assert is_advised == (problem is None)  # pulling a model that is there does not cure it
     for line in problems:
         assert problem
         assert problem in line
         assert line.endswith("; meanwhile, the built-in model embeds")
     setattr(ollama, switch, works)
-    assert remember() == (OLLAMA, [])
+    assert remember() == (OLLAMA, [], False)
 
 
 def test_the_built_in_model_embeds_if_ollama_is_stopped(
     ollama: FakeOllama, remember: Remember
 ) -> None:
     ollama.stop()
-    assert remember() == (BUILTIN, [])
+    assert remember() == (BUILTIN, [], True)
     ollama.start()
-    assert remember() == (OLLAMA, [])
+    assert remember() == (OLLAMA, [], False)
 
 
 def test_a_model_that_loads_slowly_is_loaded_for_the_next_ingest(
@@ -78,4 +81,4 @@ def test_a_model_that_loads_slowly_is_loaded_for_the_next_ingest(
     while ollama.cold:
         assert time.monotonic() - started < GIVE_UP
         time.sleep(0.05)
-    assert remember() == (OLLAMA, [])
+    assert remember() == (OLLAMA, [], False)

@@ -8,18 +8,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import hybrid_memory
 from hybrid_memory import HybridStore
+from hybrid_memory.cli import main
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.formats.inserted import HEADING, words_of_user
 from hybrid_memory.extras.hosts import hosts
+from hybrid_memory.extras.recall import command, memory, passages
 from hybrid_memory.extras.recall.command import Deadline
 from hybrid_memory.extras.recall.passages import printed, recalled
 from hybrid_memory.extras.recall.prompts import (
@@ -202,6 +206,30 @@ def test_the_time_limit_counts_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None
     Deadline(0.05, 0.05, lambda: late.append("after the answer")).met()
     time.sleep(0.2)
     assert len(late) == 2
+
+
+@pytest.mark.parametrize(("opening", "wait"), [(0.0, 1.0), (1.2, 0.4), (2.5, 0.0)])
+def test_a_query_waits_for_half_of_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, opening: float, wait: float
+) -> None:
+    now = 100.0  # a clock that only the opening of the memory moves
+    clock = SimpleNamespace(
+        monotonic=lambda: now, process_time=lambda: 0.0, sleep=lambda seconds: forever.wait()
+    )
+    forever = threading.Event()
+    waits: list[float] = []
+
+    @contextmanager
+    def own_store(args: Namespace) -> Iterator[Any]:
+        nonlocal now
+        now += opening
+        yield SimpleNamespace(limit_queries=waits.append)
+
+    monkeypatch.setattr(command, "time", clock)
+    monkeypatch.setattr(memory, "own_store", own_store)
+    monkeypatch.setattr(passages, "recalled", lambda *args, **options: [])
+    assert main(["recall", QUESTION]) == 0
+    assert waits == [pytest.approx(wait)]
 
 
 def test_runs_of_a_host_are_logged(recall: Recall, tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ from .state import Begun, RecallSession, begun, end_turn, note_begun, note_turn
 
 SECONDS = 0.3  # of CPU time
 READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close it
-QUERY_SHARE = 0.5  # of the real time, for the query's vector: then keywords answer in the rest
+# Of the real time that is left, for the query's vector: then keywords answer in the rest
+QUERY_SHARE = 0.5
 WALL_SECONDS = 2.0  # least limit of real time: machines that compile and test are busy
 START = 0.1  # seconds; the start of the process counts towards the timeout up to this
 
@@ -116,7 +117,11 @@ class Deadline:
 
     def _left(self) -> float:
         """Seconds in which the limit cannot be reached: CPU time is not faster than real time."""
-        return min(self._cpu - time.process_time(), self._wall - time.monotonic())
+        return min(self._cpu - time.process_time(), self.wall_left())
+
+    def wall_left(self) -> float:
+        """Seconds of real time until the limit, at least 0."""
+        return max(self._wall - time.monotonic(), 0.0)
 
     def met(self) -> None:
         """Cancel the time limit: the answer is ready."""
@@ -248,8 +253,8 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
     session = RecallSession(name, hook.get("transcript_path"))
     warnings: list[str] = []
     with own_store(args) as store:
-        if args.timeout:
-            store.limit_queries(QUERY_SHARE * max(args.timeout, WALL_SECONDS))
+        if deadline:  # opening takes long on a busy machine
+            store.limit_queries(QUERY_SHARE * deadline.wall_left())
         results = recalled(
             store,
             hook["prompt"],
