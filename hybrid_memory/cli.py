@@ -13,7 +13,7 @@ try:
     from .registry import COMMANDS, COMPLETION, load
     from .surface import streams
     from .surface.arguments import parse
-    from .surface.streams import tell
+    from .surface.streams import print_message
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
 
@@ -36,33 +36,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         streams.choose_colours(args.color)
         return int(load(COMMANDS[command].run)(args))
     except UsageError as error:
-        tell(f"{error} (see hybrid-memory {command} --help)")
+        print_message(f"{error} (see hybrid-memory {command} --help)")
         return 2
     except HybridMemoryError as error:
-        tell(str(error))
+        print_message(str(error))
         return 1
     except FileNotFoundError:
         if has_working_directory():
             raise
-        tell("the working directory no longer exists; change to another one")
+        print_message("the working directory no longer exists; change to another one")
         return 1
     except MemoryError:
-        tell(LIMITS[errno.ENOMEM])
+        print_message(LIMITS[errno.ENOMEM])
         return 1
     except KeyboardInterrupt as error:
-        tell(str(error) or "interrupted; everything written so far is complete")
+        print_message(str(error) or "interrupted; everything written so far is complete")
         return 130
     except RuntimeError as error:  # raised by Python 3.11 for Ctrl-C while a class is created
         if isinstance(error.__cause__, KeyboardInterrupt):
             return 130
         if "can't start new thread" in str(error):
-            tell("no thread can be started; `ulimit -a` shows the limits of this shell")
+            print_message("no thread can be started; `ulimit -a` shows the limits of this shell")
             return 1
         raise
     except OSError as error:
         if error.errno not in LIMITS:
             raise
-        tell(LIMITS[error.errno])
+        print_message(LIMITS[error.errno])
         return 1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from .. import config
 from ..registry import COMMANDS, load
 from ..surface.arguments import Parser, common_parser, main_parser
-from ..surface.streams import harmless
+from ..surface.streams import single_line
 from .environment import needing
 from .settings import ACTIONS
 
@@ -23,7 +23,7 @@ def complete() -> None:
 
 
 def _is_completion(word: str, prefix: str) -> bool:
-    return word.startswith(prefix) and word == harmless(word)
+    return word.startswith(prefix) and word == single_line(word)
 
 
 def parser_of(words: Iterable[str]) -> Parser:

@@ -17,7 +17,7 @@ from ..errors import HybridMemoryError, UsageError
 from ..paths import CONFIG
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
-from ..surface.streams import advise, harmless, print_answer, tell
+from ..surface.streams import print_advice, print_answer, print_message, single_line
 from .asking import can_ask, confirm
 from .connected import (
     Target,
@@ -106,9 +106,9 @@ def _run(args: Namespace, *, is_connecting: bool) -> int:
         print_answer(args, results, lambda stream: _show_results(results, stream))
     for result in results:
         if result["done"] and is_connecting and result["trust"]:
-            advise(args, result["trust"])
+            print_advice(args, result["trust"])
     if not is_done:
-        tell("nothing was changed; use --yes to change the files without a question")
+        print_message("nothing was changed; use --yes to change the files without a question")
     return 0 if is_done else 1
 
 
@@ -215,19 +215,19 @@ def _show_states(states: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
 
 def _show_changes(result: Mapping[str, Any], stream: TextIO) -> None:
     for change in result["changes"]:
-        print(f"\n{harmless(change['path'])}", file=stream)
+        print(f"\n{single_line(change['path'])}", file=stream)
         lines = change["lines"]
         if change["removed"]:
             lines = ["is removed"]
         elif len(lines) > MOST_LINES:
             lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} more lines"]
         for line in lines:
-            print(f"  {harmless(line)}", file=stream)
+            print(f"  {single_line(line)}", file=stream)
 
 
 def _show_results(results: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
     for result in results:
-        files = ", ".join(harmless(change["path"]) for change in result["changes"])
+        files = ", ".join(single_line(change["path"]) for change in result["changes"])
         state = f"changed {files}" if result["done"] else f"would change {files}"
         if not files:
             state = "nothing to change"

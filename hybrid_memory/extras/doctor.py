@@ -27,7 +27,7 @@ from ..storage.source import Source
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.opening import open_store
-from ..surface.streams import advise_model, harmless, print_answer
+from ..surface.streams import print_answer, print_model_advice, single_line
 from ..sync.plan import uncovered
 from ..sync.texts import texts_to_cut
 from ..text.characters import plural
@@ -157,13 +157,13 @@ def run_doctor(args: Namespace) -> int:
         )
         if any(finding.ok is False for finding in findings):
             return 1
-        advise_model(args, store)
+        print_model_advice(args, store)
     return 0
 
 
 def _show(findings: Sequence[Finding], stream: TextIO) -> None:
     for finding in findings:
-        print(MARKS[finding.ok], f"{finding.check}: {harmless(finding.text)}", file=stream)
+        print(MARKS[finding.ok], f"{finding.check}: {single_line(finding.text)}", file=stream)
 
 
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:

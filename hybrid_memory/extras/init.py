@@ -17,7 +17,15 @@ from ..storage.source import Source, real_path
 from ..surface import opening, workspaces
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
-from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
+from ..surface.streams import (
+    output,
+    print_advice,
+    print_answer,
+    print_message,
+    print_model_advice,
+    printable,
+    single_line,
+)
 from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest, remember
 from ..sync.reading import cores
@@ -113,13 +121,15 @@ def run_init(args: Namespace) -> int:
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     if is_waiting and not plan.notes:
-        tell("there are no notes yet; `hybrid-memory update` will ingest those written here")
+        print_message(
+            "there are no notes yet; `hybrid-memory update` will ingest those written here"
+        )
     else:
-        tell(*_remarks(args, plan, chosen))
+        print_message(*_remarks(args, plan, chosen))
     if args.sessions or any(place.kind == SESSIONS for place in chosen):
-        advise(args, *_unknown_sessions_line(plan.unknown_sessions))
+        print_advice(args, *_unknown_sessions_line(plan.unknown_sessions))
     if not is_for_people:
-        advise(args, *_left_out_line(plan.left_out))
+        print_advice(args, *_left_out_line(plan.left_out))
     is_complete = (plan.notes or is_waiting) and (is_agreed or not plan.new_notes)
     return 1 if not is_complete or any(report["errors"] for report in reports) else 0
 
@@ -179,7 +189,7 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
         sources = _sources(args)
         if any_near(sources, top) or (not sources and not os.path.exists(args.db)):
             break
-    advise(
+    print_advice(
         args,
         f"{display_name(usual)} has the notes of another workspace, so this one gets a separate memory, "
         f"{display_name(args.db)}; use --db {display_name(usual)} to ingest it there",
@@ -261,10 +271,10 @@ def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any
         for place in apart:
             ingest([place.path], place)
         for report in reports:
-            tell(*report.error_lines())
-            advise(args, *report.warning_lines(), *report.advice_lines())
+            print_message(*report.error_lines())
+            print_advice(args, *report.warning_lines(), *report.advice_lines())
         if is_first and any(report.files for report in reports):
-            advise_model(args, store)
+            print_model_advice(args, store)
     return [report.as_dict() for report in reports]
 
 
@@ -302,7 +312,7 @@ def _show(args: Namespace, settings: Settings, plan: InitPlan) -> None:
     for place in plan.places:
         state = "" if place in plan.new else "; already ingested"
         if place.collection and place.kind != SESSIONS:
-            state = f"; as the collection {harmless(place.collection)}"
+            state = f"; as the collection {single_line(place.collection)}"
         kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
         lines.append(_line(place, f"{kind}, ", state))
     if plan.left_out:
@@ -385,4 +395,4 @@ def _bytes(size: int) -> str:
 def _abbreviated(path: str) -> str:
     """A path to print, with ~ for the home."""
     home = os.path.join(os.path.expanduser("~"), "")
-    return harmless(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)
+    return single_line(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)

@@ -11,7 +11,7 @@ from ..addresses import absolute, address_fault, display_name, without_login_pas
 from ..errors import ConfigError, UsageError, suggestion
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
-from ..surface.streams import advise, harmless, json_text, print_answer
+from ..surface.streams import json_text, print_advice, print_answer, single_line
 from ..surface.terminal import Style
 from .edits import edit_json
 from .environment import without_password
@@ -100,7 +100,7 @@ def run_config(args: Namespace) -> int:
         _require_setting(key)
         one = values[key]
         text = json_text(one["value"]) if type(one["value"]) is not str else one["value"]
-        print_answer(args, {"key": key} | one, lambda stream: print(harmless(text), file=stream))
+        print_answer(args, {"key": key} | one, lambda stream: print(single_line(text), file=stream))
         return 0
     answer = {"file": path, "exists": os.path.exists(path), "settings": values}
     print_answer(args, answer, lambda stream: _show(answer, stream))
@@ -138,11 +138,11 @@ def _change_file(args: Namespace, action: str, path: str, key: str, text: str) -
         value = [_value(key, text)]
     before = change(path, key, *value)
     if not value and not before:
-        advise(args, f"{path} does not set {key}; nothing was changed")
+        print_advice(args, f"{path} does not set {key}; nothing was changed")
     variable = f"HYBRID_MEMORY_{key.upper()}"
     if os.environ.get(variable):
         text = _public(key, os.environ[variable])
-        advise(args, f"the environment variable {variable}={text!r} overrides the file")
+        print_advice(args, f"the environment variable {variable}={text!r} overrides the file")
     answer = {"file": path, "key": key}
     if value:
         answer["value"] = _public(key, value[0])
@@ -182,20 +182,20 @@ def _show_change(answer: dict[str, Any], stream: TextIO) -> None:
         line = f"{answer['key']} is no longer set (it was {before}), {place}."
     else:
         return
-    print(harmless(line), file=stream)
+    print(single_line(line), file=stream)
 
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:
     """Print a line for each setting with its value and origin."""
     style = Style(stream)
     note = "" if answer["exists"] else " (does not exist)"
-    print(f"{style.bold}{harmless(answer['file'])}{style.off}{note}\n", file=stream)
+    print(f"{style.bold}{single_line(answer['file'])}{style.off}{note}\n", file=stream)
     settings = answer["settings"]
-    values = {key: harmless(json_text(setting["value"])) for key, setting in settings.items()}
+    values = {key: single_line(json_text(setting["value"])) for key, setting in settings.items()}
     first = max(map(len, values))
     second = max(len(value) for value in values.values() if len(value) <= WIDEST)
     for key, value in values.items():
         origin = settings[key]["from"]
-        label = "config file" if origin == answer["file"] else harmless(origin)
+        label = "config file" if origin == answer["file"] else single_line(origin)
         dim, off = (style.dim, style.off) if origin == "default" else ("", "")
         print(f"{dim}{key:<{first}}  {value:<{second}}  {label}{off}", file=stream)

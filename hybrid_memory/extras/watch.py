@@ -13,7 +13,7 @@ from ..storage.source import Source, real_path
 from ..store import HybridStore
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
-from ..surface.streams import advise
+from ..surface.streams import print_advice
 from ..sync.refresh import refresh
 from ..sync.report import Report
 from .environment import missing_package
@@ -42,16 +42,16 @@ def run_watch(args: Namespace) -> int:
     reported: set[str] = set()
 
     def print_report(report: Report) -> None:
-        advise(args, *report.summary(), *report.notes)
+        print_advice(args, *report.summary(), *report.notes)
         problems = report.warning_lines()
-        advise(args, *(problem for problem in problems if problem not in reported))
+        print_advice(args, *(problem for problem in problems if problem not in reported))
         reported.clear()
         reported.update(problems)  # report a persistent problem only once
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), open_store(args) as store:
         watch = Watch(store, args.path, print_report)
-        advise(args, f"watching {', '.join(watch.paths)}; press Ctrl-C to stop")
+        print_advice(args, f"watching {', '.join(watch.paths)}; press Ctrl-C to stop")
         watch.run()
     return 0
 

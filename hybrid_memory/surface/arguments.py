@@ -28,7 +28,7 @@ from ..options import (
 )
 from ..registry import COMMANDS, GROUPS, load
 from ..text.characters import storable_name
-from .streams import columns, output, tell
+from .streams import columns, output, print_message
 
 PROGRAM = "hybrid-memory"
 QUERY_OF_DASHES = "--query=--"
@@ -131,7 +131,7 @@ class Parser(argparse.ArgumentParser):
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"
-        tell(f"{message} (see {self.prog} --help)")
+        print_message(f"{message} (see {self.prog} --help)")
         sys.exit(2)
 
     def print_help(self, file: Any = None) -> None:

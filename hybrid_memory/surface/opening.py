@@ -16,7 +16,7 @@ from ..addresses import absolute, is_server
 from ..errors import StoreError
 from ..store import HybridStore
 from . import workspaces
-from .streams import advise, tell
+from .streams import print_advice, print_message
 
 # Origins of a value that nobody chose
 DEFAULT = "default"
@@ -121,7 +121,7 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
             chosen["db_path"],
             chosen,
             create=create,
-            on_wait=(lambda message: None) if args.quiet else tell,
+            on_wait=(lambda message: None) if args.quiet else print_message,
         )
     except StoreError as error:
         path = chosen["db_path"]
@@ -129,6 +129,6 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
             raise
         raise type(error)(f"{error}; {_why_this_path(args, path)}") from error
     if create and chosen["db_path"] == ":memory:":
-        advise(args, "the database :memory: ends with this command; nothing is kept")
+        print_advice(args, "the database :memory: ends with this command; nothing is kept")
     with opened as store, store.storage.guarded():
         yield store

@@ -27,7 +27,7 @@ from ..text.query import NO_OPERATORS, NOTHING, Query, without_operators
 from ..text.roles import ROLES
 from ..text.terms import SEPARATOR, plain
 from .quotes import BULLET, FENCE, Result, confidence_text, lines_of, markdown
-from .streams import harmless, json_line, json_lines, printable
+from .streams import json_line, json_lines, printable, single_line
 from .terminal import Style
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def _lines_of_result(
 ) -> Iterator[str]:
     width = max(_NARROWEST, min(columns - len(_INDENT), _WIDEST))
     title, headings = titles_of(result)
-    note = clipped(harmless(title), width)
-    below = f" > {harmless(headings)}" if headings else ""
+    note = clipped(single_line(title), width)
+    below = f" > {single_line(headings)}" if headings else ""
     below = clipped(below, max(width - len(note), 2)) if below else ""
     yield f"{points(result['score'])}  {style.bold}{note}{style.off}{below}"
     yield from _place_and_origin(result, style, width)
@@ -114,7 +114,7 @@ def _lines_of_result(
         coloured = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
         yield (_INDENT + coloured).rstrip()
     for remark in _notes(result):
-        for line in wrapped(harmless(remark), width):
+        for line in wrapped(single_line(remark), width):
             yield f"{_INDENT}{style.dim}{line}{style.off}"
 
 
@@ -224,7 +224,7 @@ def _place(result: Result) -> str:
     if result["path"]:
         with suppress(OSError, ValueError):  # no working directory, or one on another drive
             path = min(path, os.path.relpath(path), key=len)
-    return quote(f"{harmless(path)}:{result['start_line']}")
+    return quote(f"{single_line(path)}:{result['start_line']}")
 
 
 def _notes(result: Result) -> list[str]:
@@ -394,7 +394,7 @@ def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:
     Programs get exact paths. On a terminal, control characters are replaced.
     """
     for path in dict.fromkeys(result["path"] or result["doc_id"] for result in results):
-        print(harmless(path) if stream.isatty() else path, file=stream)
+        print(single_line(path) if stream.isatty() else path, file=stream)
 
 
 FORMATS: dict[str, Callable[[Sequence[Result], str, TextIO], None]] = {

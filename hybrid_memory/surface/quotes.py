@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from ..search.result import also_in, day_of, match
-from .streams import harmless, printable
+from .streams import printable, single_line
 
 Result = Mapping[str, Any]  # perhaps with `title`, and `more` from the same note
 BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
@@ -40,13 +40,13 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
     days of the same text, and the citation of a newer version.
     """
     for result in results:
-        line = f"**{harmless(result['citation'])}**"
+        line = f"**{single_line(result['citation'])}**"
         if result["heading"] not in result["text"]:
-            line += f" ({harmless(result['heading_path'])})"
-        facts = [day_of(result), harmless(also_in(result))]
+            line += f" ({single_line(result['heading_path'])})"
+        facts = [day_of(result), single_line(also_in(result))]
         line += "".join(f", {fact}" for fact in facts if fact not in result["citation"])
         if result.get("newer"):
-            line += f", revised by {harmless(result['newer'])}"
+            line += f", revised by {single_line(result['newer'])}"
         if result.get("gone"):
             line += ", file is gone"
         print(

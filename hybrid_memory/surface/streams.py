@@ -36,7 +36,7 @@ def printable(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_CONTROL)
 
 
-def harmless(text: str) -> str:
+def single_line(text: str) -> str:
     """Make the text printable on one line."""
     return re.sub(r"\s+", " ", printable(text))
 
@@ -124,11 +124,11 @@ def output() -> Iterator[TextIO]:
             raise HybridMemoryError(f"cannot write to standard output: {reason}") from error
 
 
-def tell(*messages: str) -> None:
+def print_message(*messages: str) -> None:
     """Print each message as a line on standard error."""
     try:
         for message in messages:
-            line = f"hybrid-memory: {harmless(message).strip()}"
+            line = f"hybrid-memory: {single_line(message).strip()}"
             if sys.stderr.isatty():
                 line = _wrapped(line, columns(2))
             print(line, file=sys.stderr, flush=True)
@@ -177,18 +177,18 @@ def print_with_warnings(
     args: Namespace, answer: dict[str, Any], show: Callable[[TextIO], None] | None = None
 ) -> None:
     """Print the `warnings` of an answer on standard error, and the rest as `print_answer` does."""
-    advise(args, *answer.pop("warnings"))
+    print_advice(args, *answer.pop("warnings"))
     print_answer(args, answer, show)
 
 
-def advise(args: Namespace, *lines: str) -> None:
+def print_advice(args: Namespace, *lines: str) -> None:
     """Print progress, advice or warnings on standard error, unless --quiet. Errors are printed by
-    `tell`.
+    `print_message`.
     """
     if not args.quiet:
-        tell(*lines)
+        print_message(*lines)
 
 
-def advise_model(args: Namespace, store: "HybridStore") -> None:
+def print_model_advice(args: Namespace, store: "HybridStore") -> None:
     """Print advice on a better model for this store, if there is any."""
-    advise(args, *filter(None, [store.advice]))
+    print_advice(args, *filter(None, [store.advice]))

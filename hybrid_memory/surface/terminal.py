@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ..messages import Progress
 from ..text.characters import plural
-from .streams import harmless
+from .streams import single_line
 
 if TYPE_CHECKING:
     from ..sync.report import Report
@@ -96,7 +96,7 @@ def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
         lines.append(f"{answer['reranker']} reranks.")
     if answer["advice"]:
         lines.append(f"{answer['advice']}.")
-    print(*map(harmless, lines), sep="\n", file=stream)
+    print(*map(single_line, lines), sep="\n", file=stream)
 
 
 def show_memories(memories: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
@@ -105,14 +105,14 @@ def show_memories(memories: Iterable[Mapping[str, Any]], stream: TextIO) -> None
         size = f"{memory['db_size_bytes'] / 1e6:,.1f} MB"
         notes = memory["problem"] or plural(memory["doc_count"], "note")
         folders = ", ".join(memory["folders"]) or "no folders"
-        print(harmless(memory["db_path"]), file=stream)
-        print(harmless(f"  {notes}, {size}, {memory['updated']}: {folders}"), file=stream)
+        print(single_line(memory["db_path"]), file=stream)
+        print(single_line(f"  {notes}, {size}, {memory['updated']}: {folders}"), file=stream)
 
 
 def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print what was stored, as a sentence."""
     chunks = plural(answer["chunks"], "chunk")
-    print(harmless(f"Stored {answer['doc_id']} ({chunks})."), file=stream)
+    print(single_line(f"Stored {answer['doc_id']} ({chunks})."), file=stream)
 
 
 def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
@@ -120,12 +120,12 @@ def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
     chunks = plural(answer["chunks_deleted"], "chunk")
     if "doc_id" in answer:
         if answer["chunks_deleted"]:
-            print(harmless(f"Deleted {answer['doc_id']} ({chunks})."), file=stream)
+            print(single_line(f"Deleted {answer['doc_id']} ({chunks})."), file=stream)
         return
     notes = plural(answer["documents_deleted"], "note")
     place = answer.get("path") or f"the collection {answer['collection']}"
     if answer["documents_deleted"]:
-        print(harmless(f"Deleted {notes} of {place} ({chunks})."), file=stream)
+        print(single_line(f"Deleted {notes} of {place} ({chunks})."), file=stream)
 
 
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
@@ -137,7 +137,7 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
         host = ""
         if "host" in document:
             host = f" (a file of {document['host']})"
-        rows.append([document["date"] or "", *counts, harmless(document["doc_id"] + host)])
+        rows.append([document["date"] or "", *counts, single_line(document["doc_id"] + host)])
     day, chunks, pending, size, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for row in rows:
         line = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.surface.streams import harmless, json_text, printable
+from hybrid_memory.surface.streams import json_text, printable, single_line
 
 
 def is_obeyed(character: str) -> bool:
@@ -44,13 +44,13 @@ OBEYED = [character for character in map(chr, range(0x10000)) if is_obeyed(chara
     ],
 )
 def test_what_a_terminal_would_obey_is_replaced(text: str, lines: str, line: str) -> None:
-    assert (printable(text), harmless(text)) == (lines, line)
+    assert (printable(text), single_line(text)) == (lines, line)
 
 
 def test_nothing_that_a_terminal_would_obey_is_left() -> None:
     text = "".join(OBEYED)
     assert set(filter(is_obeyed, printable(text))) == {"\t", "\n"}
-    assert not any(map(is_obeyed, harmless(text)))
+    assert not any(map(is_obeyed, single_line(text)))
     assert set(filter(is_obeyed, json_text([text], indent=2))) == {"\n"}
     assert not any(map(is_obeyed, json_text({text: text})))
 

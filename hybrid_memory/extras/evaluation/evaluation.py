@@ -27,7 +27,7 @@ from ...search.request import OPTIONS
 from ...store import HybridStore, Result
 from ...surface.arguments import Parser, examples
 from ...surface.opening import open_store
-from ...surface.streams import advise, harmless, print_answer
+from ...surface.streams import print_advice, print_answer, single_line
 from ...surface.terminal import Style, progress_line
 from ...text.characters import OF_PAGES, plural
 from ...text.query import Query
@@ -459,7 +459,7 @@ def run_eval(args: Namespace) -> int:
         key: value for key, value in found._asdict().items() if args.misses or key != "misses"
     }
     print_answer(args, answer, lambda stream: show_evaluation(found, stream))
-    advise(args, *found.notes(), *store.warnings)
+    print_advice(args, *found.notes(), *store.warnings)
     return 0
 
 
@@ -480,11 +480,11 @@ def show_evaluation(evaluation: Evaluation, stream: TextIO) -> None:
     for miss in evaluation.misses:
         ranks = ", ".join(f"{leg} {miss[f'{leg}_rank'] or '-'}" for leg in ("keyword", "vector"))
         print(
-            f"\n{style.bold}{harmless(miss['id'])}: {harmless(miss['text'])}{style.off}",
+            f"\n{style.bold}{single_line(miss['id'])}: {single_line(miss['text'])}{style.off}",
             file=stream,
         )
         print(
-            f"  wanted  {harmless(', '.join(miss['wanted']))}  {style.dim}{ranks}{style.off}",
+            f"  wanted  {single_line(', '.join(miss['wanted']))}  {style.dim}{ranks}{style.off}",
             file=stream,
         )
-        print(f"  first   {harmless(', '.join(miss['first'])) or 'nothing'}", file=stream)
+        print(f"  first   {single_line(', '.join(miss['first'])) or 'nothing'}", file=stream)

@@ -34,7 +34,7 @@ from ...store import HybridStore
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import budget as budget_of
 from ...surface.quotes import markdown, quoted
-from ...surface.streams import harmless
+from ...surface.streams import single_line
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import storable, storable_name
@@ -189,7 +189,7 @@ class Tools:
             raise ProtocolError(INVALID_PARAMS, for_agent(error.message), {"uri": uri}) from error
         text = answer["text"]
         if answer["next"]:
-            text += f"\n[to read on: memory_get {harmless(answer['next'])}]"
+            text += f"\n[to read on: memory_get {single_line(answer['next'])}]"
         content = {"uri": uri, "mimeType": "text/markdown", "text": storable_name(text)}
         return {"contents": [content]}
 
@@ -257,7 +257,7 @@ class Tools:
                 append=bool(arguments["append"]),
                 replaces=arguments["replaces"],
             )
-        lines = [f"stored {harmless(doc_id)}: {_chunks(answer['chunks'])} can be found"]
+        lines = [f"stored {single_line(doc_id)}: {_chunks(answer['chunks'])} can be found"]
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
@@ -266,9 +266,9 @@ class Tools:
             self._open_store, self._create_store, arguments["text"], replaces=replaces
         )
         place = answer["citation"] or f"{answer['path']}:{answer['line']}"
-        line = f"noted: {harmless(place)}"
+        line = f"noted: {single_line(place)}"
         if replaces:
-            line += f", in place of {harmless(answer['replaced'])}"
+            line += f", in place of {single_line(answer['replaced'])}"
         return _with_warnings([line], answer["warnings"])
 
     def memory_delete(self, arguments: Json) -> str:
@@ -277,7 +277,7 @@ class Tools:
             if self._bounds.hide:
                 doc_id = self._bounds.resolve(store, doc_id)
             answer = delete_text(store, doc_id)
-        line = f"deleted {harmless(answer['doc_id'])}: {_chunks(answer['chunks_deleted'])}"
+        line = f"deleted {single_line(answer['doc_id'])}: {_chunks(answer['chunks_deleted'])}"
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
@@ -364,7 +364,7 @@ def for_agent(message: str) -> str:
 
 def passages(answer: SearchAnswer) -> str:
     """Format passages as quotes under their citations, or report that nothing was found."""
-    of_query = [f"[{harmless(line)}]" for line in operator_lines(answer.operators)]
+    of_query = [f"[{single_line(line)}]" for line in operator_lines(answer.operators)]
     if answer.nearest_miss and not answer.results:
         *warnings, problem = answer.warnings
         reason = NO_ROOM if problem == too_small(answer.nearest_miss) else UNSURE
@@ -375,7 +375,7 @@ def passages(answer: SearchAnswer) -> str:
     nothing = NOTHING if answer.hint else NOTHING_MATCHES
     lines = [paper.getvalue().rstrip() or nothing, *of_query]
     if answer.results and answer.hint:
-        lines.append(f"[{harmless(answer.hint)}]")
+        lines.append(f"[{single_line(answer.hint)}]")
     if answer.instead:
         lines.append(f"[{answer.other_words()}]")
     if answer.more:
@@ -388,15 +388,15 @@ def document_lines(answer: Answer) -> str:
     day = ""
     if answer["date"]:
         day = f", {answer['date']}"
-    place = f"**{harmless(answer['citation'])}** of {answer['total_lines']} lines{day}"
+    place = f"**{single_line(answer['citation'])}** of {answer['total_lines']} lines{day}"
     lines = [place, quoted(answer["text"])]
     if answer["changed"]:
-        doc_id = harmless(answer["doc_id"])
+        doc_id = single_line(answer["doc_id"])
         lines.append(f"[changed since it was indexed: {doc_id}; cited lines may have moved]")
     if "host" in answer:
         lines.append(f"[the file is on {answer['host']}: this is the indexed text]")
     if answer["next"]:
-        lines.append(f"[to read on: {harmless(answer['next'])}]")
+        lines.append(f"[to read on: {single_line(answer['next'])}]")
     return "\n".join(lines)
 
 
@@ -408,7 +408,7 @@ def listing(answer: Answer) -> str:
         if "host" in document:
             host = f"(file on {document['host']})"
         entry = " ".join(filter(None, [document["date"], document["doc_id"], host]))
-        lines.append(quoted(harmless(entry)))
+        lines.append(quoted(single_line(entry)))
     count = len(lines)
     lines.append(f"[{count} of {answer['total']} documents]")
     return _with_warnings(lines, answer.get("warnings", []))

@@ -28,7 +28,7 @@ from ...search.request import OPTIONS, filters_of
 from ...storage.filters import FILTERS
 from ...surface import arguments
 from ...surface.arguments import Parser, add_options, examples, given
-from ...surface.streams import output, tell
+from ...surface.streams import output, print_message
 from ..formats.inserted import HEADING
 from ..hosts import END, PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
@@ -301,4 +301,4 @@ def _hook(args: Namespace) -> dict[str, Any]:
 
 def _explain(args: Namespace, line: str) -> None:
     if args.explain:
-        tell(line)
+        print_message(line)

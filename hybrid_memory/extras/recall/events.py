@@ -12,7 +12,7 @@ from ...storage.rows import SourceFile
 from ...storage.source import Source, real_path
 from ...store import HybridStore
 from ...surface.output import title_of
-from ...surface.streams import harmless
+from ...surface.streams import single_line
 from ...surface.workspaces import workspace_of
 from ...sync.ingest import Ingest, remember
 from ...sync.refresh import refresh
@@ -66,7 +66,7 @@ def _newest_first(file: SourceFile) -> float:
 
 def _title(store: HybridStore, doc_id: str) -> str:
     metadata = store.storage.catalog.outline(doc_id)["metadata"]
-    return harmless(title_of(store, doc_id, metadata) or os.path.basename(doc_id))
+    return single_line(title_of(store, doc_id, metadata) or os.path.basename(doc_id))
 
 
 def ingest_transcript(args: Namespace, named: Any) -> str:

@@ -20,7 +20,7 @@ from ...paths import standard_database
 from ...store import HybridStore
 from ...surface import opening
 from ...surface.opening import open_store, place
-from ...surface.streams import advise, output, tell
+from ...surface.streams import output, print_advice, print_message
 from ...sync.report import Report
 from ..mcp.tools import Tools
 from ..watch import Watch
@@ -51,7 +51,7 @@ def start(args: Namespace) -> tuple[PageServer, socket]:
     url = f"http://{in_address(host)}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
-    on_wait = (lambda message: None) if args.quiet else tell
+    on_wait = (lambda message: None) if args.quiet else print_message
     memory = Memory(
         lambda: HybridStore(settings["db_path"], settings, create=False, on_wait=on_wait),
         settings,
@@ -87,16 +87,16 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> AccessToken |
         database = standard_database()
     path = f"{database}.token"
     token = kept_token(path)
-    advise(args, f"the token is stored in {path}")
+    print_advice(args, f"the token is stored in {path}")
     return token
 
 
 def _watch(args: Namespace, memory: Memory) -> None:
     def print_report(report: Report) -> None:
-        advise(args, *report.warning_lines(), *report.summary())
+        print_advice(args, *report.warning_lines(), *report.summary())
 
     try:
         with open_store(args) as store:
             Watch(store, [], print_report, memory.ending).run()
     except HybridMemoryError as error:
-        tell(f"the watch of files has stopped: {error}")
+        print_message(f"the watch of files has stopped: {error}")

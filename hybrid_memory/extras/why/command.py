@@ -11,7 +11,7 @@ from ...surface.arguments import Parser, add_json, add_options, examples, given
 from ...surface.opening import open_store
 from ...surface.output import points
 from ...surface.quotes import confidence_text
-from ...surface.streams import advise, harmless, print_answer
+from ...surface.streams import print_advice, print_answer, single_line
 from ...surface.terminal import Style
 from ...text.characters import plural, spellings
 from .explain import explain
@@ -41,7 +41,7 @@ def run_why(args: Namespace) -> int:
             answer["search"] = rank(store, answer["doc_id"], " ".join(args.words), also)
     if "search" in answer:
         found = answer["search"]
-        advise(args, *operator_lines(found["operators"]), *found.pop("warnings"))
+        print_advice(args, *operator_lines(found["operators"]), *found.pop("warnings"))
     print_answer(args, answer, lambda stream: _show(answer, stream))
     return 0 if answer["current"] else 1
 
@@ -56,7 +56,7 @@ def _show(answer: dict[str, Any], stream: TextIO) -> None:
     else:
         parts = [f"{answer['path']}: not in the memory: {answer['rule']}"]
     parts += [part for part in (answer["reason"], answer["way_out"]) if part]
-    print(harmless("; ".join(parts)), file=stream)
+    print(single_line("; ".join(parts)), file=stream)
     if "search" in answer:
         _show_rank(answer["search"], stream)
 
@@ -76,7 +76,7 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
     if rank["rank"]:
         place = f"rank {rank['rank']} of {rank['of']}"
         scores = f"score {points(rank['score'])}, {confidence_text(rank)}"
-        passage = harmless(f": {rank['citation']}, {scores}")
+        passage = single_line(f": {rank['citation']}, {scores}")
     else:
         place = f"not among {rank['of']} results"
         passage = ""
@@ -85,18 +85,18 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         file=stream,
     )
     if rank["newer"]:
-        print(f"  revised by {harmless(rank['newer'])}", file=stream)
+        print(f"  revised by {single_line(rank['newer'])}", file=stream)
     if rank["left_out_by"]:
         print(f"  searches leave it out because of the setting {rank['left_out_by']}", file=stream)
-    print(f"  plan: {harmless(_plan_line(rank['plan']))}", file=stream)
+    print(f"  plan: {single_line(_plan_line(rank['plan']))}", file=stream)
     written = spellings(rank["query"])
     for verb in ("has", "lacks"):
-        words = harmless(", ".join(written.get(word.lower(), word) for word in rank[verb]))
+        words = single_line(", ".join(written.get(word.lower(), word) for word in rank[verb]))
         words = words or "no word of the query"
         print(f"  it {verb}: {words}", file=stream)
     for other in rank["before"]:
-        words = harmless(", ".join(other["has"])) or "no word"
-        passage = f"{harmless(other['citation'])}, score {points(other['score'])}"
+        words = single_line(", ".join(other["has"])) or "no word"
+        passage = f"{single_line(other['citation'])}, score {points(other['score'])}"
         details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
         print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
 

@@ -13,7 +13,7 @@ from ...storage.filters import FILTERS
 from .. import arguments
 from ..arguments import Parser, add_json, add_options, examples, given
 from ..opening import open_store
-from ..streams import advise, harmless, print_answer, printable, tell
+from ..streams import print_advice, print_answer, print_message, printable, single_line
 from ..terminal import show_documents
 
 
@@ -56,14 +56,14 @@ def run_get(args: Namespace) -> int:
             except (QueryError, SourceError) as error:
                 if is_one:
                     raise
-                tell(str(error))
+                print_message(str(error))
     for answer in answers:
         name = answer["doc_id"]
         if "host" in answer:
-            advise(args, f"{name} is a file of {answer['host']}; this is its indexed text")
+            print_advice(args, f"{name} is a file of {answer['host']}; this is its indexed text")
         if answer["changed"]:
             line = f"{name} changed since it was indexed; lines cited before may have moved"
-            advise(args, line)
+            print_advice(args, line)
     print_answer(
         args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one)
     )
@@ -71,7 +71,9 @@ def run_get(args: Namespace) -> int:
         for answer in answers:
             if answer["next"]:
                 place = f"line {answer['end_line']} of {answer['total_lines']}"
-                advise(args, f"{place}; continue with `hybrid-memory get {quote(answer['next'])}`")
+                print_advice(
+                    args, f"{place}; continue with `hybrid-memory get {quote(answer['next'])}`"
+                )
     return 0 if len(answers) == len(args.targets) else 1
 
 
@@ -81,7 +83,7 @@ def _show_texts(answers: list[DocumentPart], stream: TextIO, is_one: bool) -> No
         if number > 0:
             print(file=stream)
         if not is_one:
-            print(f"==> {harmless(answer['citation'])} <==", file=stream)
+            print(f"==> {single_line(answer['citation'])} <==", file=stream)
         print(printable(answer["text"]), file=stream)
 
 
@@ -109,12 +111,12 @@ def run_list(args: Namespace) -> int:
     by_change = args.sort == "modified"
     with open_store(args) as store:
         answer = documents(store, filters=filters, limit=args.limit, by_change=by_change)
-    advise(args, *answer.pop("warnings", []))
+    print_advice(args, *answer.pop("warnings", []))
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
     total = answer["total"]
     if shown < total:
-        advise(args, f"{shown} of {total} documents; --limit {total} lists them all")
+        print_advice(args, f"{shown} of {total} documents; --limit {total} lists them all")
     return 0
 
 
@@ -162,24 +164,24 @@ def run_tags(args: Namespace) -> int:
 
 def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
     """Print the links in a document, each with its line, and the links to it."""
-    print(f"{harmless(answer['doc_id'])} links to", file=stream)
+    print(f"{single_line(answer['doc_id'])} links to", file=stream)
     for link in answer["links"]:
         note = ""
         if not link["doc_id"]:
             note = "  (no such document)" if link["broken"] else "  (a file)"
-        name = harmless(link["doc_id"] or link["target"])
+        name = single_line(link["doc_id"] or link["target"])
         print(f"  {link['line']:>5}  {name}{note}", file=stream)
     print("is linked from", file=stream)
     for link in answer["linked_from"]:
-        print(f"  {harmless(link['citation'])}", file=stream)
+        print(f"  {single_line(link['citation'])}", file=stream)
 
 
 def _show_broken(answer: dict[str, Any], stream: TextIO) -> None:
     for link in answer["broken"]:
-        print(f"{harmless(link['citation'])}  {harmless(link['target'])}", file=stream)
+        print(f"{single_line(link['citation'])}  {single_line(link['target'])}", file=stream)
 
 
 def _show_tags(tags: list[dict[str, Any]], stream: TextIO) -> None:
     width = max((len(f"{tag['documents']:,}") for tag in tags), default=0)
     for tag in tags:
-        print(f"{tag['documents']:>{width},}  {harmless(tag['tag'])}", file=stream)
+        print(f"{tag['documents']:>{width},}  {single_line(tag['tag'])}", file=stream)

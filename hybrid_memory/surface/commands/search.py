@@ -16,7 +16,7 @@ from ...store import HybridStore
 from .. import arguments
 from ..arguments import Parser, add_options, examples, given
 from ..opening import is_chosen, open_store
-from ..streams import advise, json_lines, output, tell
+from ..streams import json_lines, output, print_advice, print_message
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -106,7 +106,7 @@ def run_search(args: argparse.Namespace) -> int:
     with open_store(args) as store:
         request = _request(args, query, view, store.config)
         answer = _answer(store, query, request)
-        advise(args, *operator_lines(answer.operators))
+        print_advice(args, *operator_lines(answer.operators))
         if answer.warnings == [ONLY_FILTERS] and view.form == "text":
             _list(store, answer.filters, args.limit or LISTED)
             return 0
@@ -115,7 +115,7 @@ def run_search(args: argparse.Namespace) -> int:
             _advise_elsewhere(args, store, query, request, answer)
         if args.explain:
             parts = answer.timings.items()
-            tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
+            print_message(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
         results = answer.results
         if view.form == "json" and not args.open:
             fields = results if args.full else map(lean, results)
@@ -152,9 +152,9 @@ def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> Non
     warnings, hint = answer.warnings, answer.hint
     if hint == NOTHING_FOUND and not store.config["refresh"]:
         hint = f"{hint}; `--refresh` reads recent changes first"
-    tell(*filter(None, [answer.unanswered]))
-    advise(args, *(warning for warning in warnings if warning != answer.unanswered))
-    advise(args, *filter(None, [answer.other_words(), hint, answer.more]))
+    print_message(*filter(None, [answer.unanswered]))
+    print_advice(args, *(warning for warning in warnings if warning != answer.unanswered))
+    print_advice(args, *filter(None, [answer.other_words(), hint, answer.more]))
 
 
 def _advise_elsewhere(
@@ -167,7 +167,7 @@ def _advise_elsewhere(
         return
     from ..memories import surer_elsewhere  # a search with an answer does not need it
 
-    advise(args, *filter(None, [surer_elsewhere(store, query, request, best)]))
+    print_advice(args, *filter(None, [surer_elsewhere(store, query, request, best)]))
 
 
 def _show(

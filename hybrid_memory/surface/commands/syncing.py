@@ -11,7 +11,7 @@ from ...sync.reading import cores
 from ...text.characters import storable_name
 from ..arguments import Parser, add_json, examples
 from ..opening import open_store
-from ..streams import advise, advise_model, print_answer, tell
+from ..streams import print_advice, print_answer, print_message, print_model_advice
 from ..terminal import progress_line, show_report
 
 if TYPE_CHECKING:
@@ -95,16 +95,16 @@ def run_ingest(args: Namespace) -> int:
             raise KeyboardInterrupt(
                 f"interrupted after {job.reached()}; run it again{again} to continue"
             ) from error
-        tell(*report.error_lines())
-        advise(args, *report.warning_lines(), *report.advice_lines())
+        print_message(*report.error_lines())
+        print_advice(args, *report.warning_lines(), *report.advice_lines())
         if not args.path and (others := uncovered(store.storage.sources.all())):
-            advise(
+            print_advice(
                 args,
                 f"not ingested yet: {', '.join(others)}; "
                 "`hybrid-memory ingest --path PATH` adds each",
             )
         if is_first and report.files:
-            advise_model(args, store)
+            print_model_advice(args, store)
     print_answer(args, report.as_dict(), lambda stream: show_report(report, stream))
     return 1 if report.errors else 0
 

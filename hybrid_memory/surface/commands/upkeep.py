@@ -20,7 +20,7 @@ from ...text.characters import storable, storable_name
 from .. import arguments
 from ..arguments import DATA, Parser, add_json, examples
 from ..opening import open_store, place, settings
-from ..streams import advise, print_answer, print_with_warnings, tell
+from ..streams import print_advice, print_answer, print_message, print_with_warnings
 from ..terminal import progress_line, show_deleted, show_memories, show_stats, show_stored
 
 METADATA = Option(
@@ -188,7 +188,7 @@ def run_reindex(args: Namespace) -> int:
     with open_store(args) as store, progress_line(args.quiet) as progress:
         answer = _reindex(store, embeddings=args.embeddings, progress=progress)
         is_complete = answer["status"] == "ok"
-        (partial(advise, args) if is_complete else tell)(*answer.pop("warnings"))
+        (partial(print_advice, args) if is_complete else print_message)(*answer.pop("warnings"))
     print_answer(args, answer)
     return 0 if is_complete else 1
 
@@ -214,7 +214,7 @@ def run_stats(args: Namespace) -> int:
     with open_store(args) as store:
         answer = store.stats() | place(args, store.path)
         print_answer(args, answer, lambda stream: show_stats(answer, stream))
-        advise(args, *filter(None, [store.why_not_working(store.fitting_embedder)]))
+        print_advice(args, *filter(None, [store.why_not_working(store.fitting_embedder)]))
     return 0
 
 
