@@ -2,10 +2,10 @@
 
 Every constant is left out in turn, and the mean of each collection is compared with that of the
 formula as it is. A collection is as for benchmarks/cut.py; where queries have "conv", each folder of
-docs/ is a separate memory. A collection is measured by nDCG@10 of documents or, where lines are
-judged, by the mean reciprocal rank of the first right passage. The model is that of PROVIDER
-(default: builtin). What the store returned for a question is kept, so that another variant only
-computes scores again.
+docs/ is a separate memory, and "today" of a query is the day on which it is asked. A collection is
+measured by nDCG@10 of documents or, where lines are judged, by the mean reciprocal rank of the
+first right passage. The model is that of PROVIDER (default: builtin). What the store returned for a
+question is kept, so that another variant only computes scores again.
 
 A part is worth keeping if the mean of all collections loses 0.003 without it, or one of them 0.01.
 """
@@ -17,6 +17,7 @@ import statistics
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,15 @@ Variant = dict[tuple[Any, str], Any]  # module and name of a constant -> its val
 
 
 _weights = coverage._weights
+_normalize_scores = pipeline.normalize_scores
 
 
 def _by_rarity(query: Any, rarities: Any, near_words: Any) -> dict[str, float]:
     return _weights(query, rarities, None)
+
+
+def _with_coverage(*args: Any, is_lookup: bool) -> Any:
+    return _normalize_scores(*args)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -49,6 +55,11 @@ VARIANTS: dict[str, Variant] = {
     "full score: the logarithm once": {(bm25, "CHANCE"): 1},
     "full score: front matter as text": {(pipeline, "OF_CONTEXT"): 1.0},
     "lookups: weights of questions": {(pipeline, "LOOKUP_WEIGHTS"): (0.5, 0.5)},
+    "lookups: coverage": {(pipeline, "normalize_scores"): _with_coverage},
+    "lookups: both": {
+        (pipeline, "LOOKUP_WEIGHTS"): (0.5, 0.5),
+        (pipeline, "normalize_scores"): _with_coverage,
+    },
     "many languages: equal weights": {(pipeline, "MULTILINGUAL_WEIGHTS"): (0.5, 0.5)},
     "leads": {(fusion, "OPENING_SHARE"): 0.0},
     "leads: the first chunk": {(pipeline, "OPENING_CHUNKS"): 1},
@@ -57,6 +68,13 @@ VARIANTS: dict[str, Variant] = {
     "document: all its chunks": {(stages, "BEST"): 1000},
     "whole names": {(stages, "NAME_FACTOR"): 1.0},
     "dates": {(stages, "DATE_SHARE"): 0.0, (stages, "VAGUE_SHARE"): 0.0},
+    "dates: vague ones in full": {(stages, "VAGUE_SHARE"): stages.DATE_SHARE},
+    "dates: vague ones not at all": {(stages, "VAGUE_SHARE"): 0.0},
+    "a note before sessions": {
+        (pipeline, "ORDERING"): [
+            stage for stage in pipeline.ORDERING if stage is not stages.note_first
+        ]
+    },
     "assistant": {(stages, "ASSISTANT_SHARE"): 1.0},
     "three of ten": {(stages, "MOST_OF_ONE"): 10**9},
     "coverage: other forms in full": {(coverage, "SAME_STEM"): 1.0},
@@ -149,7 +167,8 @@ def measured(
             for query in memory.queries:
                 memo.question = query["id"]
                 also = query.get("also", []) if with_also else None
-                hits = memory.store.search(query["text"], DEPTH, also=also)
+                today = date.fromisoformat(query["today"]) if "today" in query else None
+                hits = memory.store.search(query["text"], DEPTH, also=also, today=today)
                 found = [
                     (
                         cut.document(Path(str(hit["path"])).relative_to(memory.root).as_posix()),
@@ -213,7 +232,7 @@ def remember(memo: Memo, store: HybridStore) -> None:
 
 
 def measure(args: argparse.Namespace) -> Iterator[common.Row]:
-    variants = list(VARIANTS)
+    variants = ["as it is", *args.only] if args.only else list(VARIANTS)
     if args.small:
         args.collections = [str(common.CHECKOUT / "tests" / "quality" / "held-out")]
         variants = ["as it is", "document"]
@@ -247,6 +266,7 @@ if __name__ == "__main__":
         measure,
         ("collections", {"nargs": "*", "metavar": "COLLECTION[=PROVIDER]"}),
         ("--queries", {"type": int, "default": 0, "help": "of each collection; 0: all"}),
+        ("--only", {"nargs": "*", "default": [], "metavar": "PART", "help": "these alone"}),
         ("--work", {"type": Path, "help": "a folder for the memories, to use them again"}),
         ("--also", {"action": "store_true", "help": "with the other phrasings of the queries"}),
     )
