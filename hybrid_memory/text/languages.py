@@ -125,6 +125,13 @@ def numbered(kind: str) -> dict[str, int]:
 
 
 @cache
+def time_words() -> frozenset[str]:
+    """The words for units of time, one or several, and for weekdays, in all languages."""
+    units = (unit for by_unit in by_language("units").values() for unit in by_unit.values())
+    return frozenset(" ".join(units).split()).union(numbered("weekdays"))
+
+
+@cache
 def function_words() -> dict[str, frozenset[str]]:
     """The words that occur in every text of a language, such as articles and pronouns, by its code."""
     lists = by_language("function_words").items()

@@ -7,10 +7,9 @@ name ("The Last Supper"), in the phrases of `no_order`, such as "first name", an
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from .languages import by_language, has_spaces, numbered
+from .languages import by_language, has_spaces, numbered, time_words
 from .periods import occurrences
 
 if TYPE_CHECKING:
@@ -77,14 +76,8 @@ def _is_plain_word(text: str, span: TextSpan) -> bool:
     following = after.lower().split()[:2]
     if following and (following[0].isdecimal() or following[0] in numbered("numbers")):
         del following[0]
-    return not (following and following[0].strip(_CLOSING + ",") in _times())
-
-
-@cache
-def _times() -> frozenset[str]:
-    """The words for units of time, weekdays and months."""
-    units = (unit for by_unit in by_language("units").values() for unit in by_unit.values())
-    return frozenset(" ".join(units).split()).union(numbered("weekdays"), numbered("months"))
+    word = following[0].strip(_CLOSING + ",") if following else ""
+    return not (word in time_words() or word in numbered("months"))
 
 
 def _phrases_without_order(text: str) -> Iterator[TextSpan]:

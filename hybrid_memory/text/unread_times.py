@@ -4,11 +4,10 @@ ten Fridays". Pure.
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from .characters import pattern
-from .languages import by_language, numbered, phrases, words
+from .languages import numbered, phrases, time_words, words
 
 if TYPE_CHECKING:
     from .periods import Period
@@ -53,14 +52,9 @@ def _in_words(text: str) -> Iterator[tuple[int, int]]:
             continue
         for near in written[max(number - 1 - _BETWEEN, 0) : number + 2 + _BETWEEN]:
             start, end = min(word.start(), near.start()), max(word.end(), near.end())
-            is_unit = near[0] in _units() or near[0].removesuffix("s") in numbered("weekdays")
+            is_unit = (near[0] in time_words() and near[0] not in words("function_words")) or near[
+                0
+            ].removesuffix("s") in numbered("weekdays")
             if is_unit and not re.search(r"[^\w\s]", text[start:end]):
                 yield start, end
                 break
-
-
-@cache
-def _units() -> frozenset[str]:
-    """The words of all languages for units of time and weekdays, which are several or one."""
-    units = " ".join(form for by_unit in by_language("units").values() for form in by_unit.values())
-    return frozenset(units.split()) | numbered("weekdays").keys() - words("function_words")
