@@ -48,11 +48,6 @@ def test_the_planes_of_three_vectors_as_the_docstring_draws_them() -> None:
     assert list(planes) == [0b001, 0b110, 0b011]
 
 
-def test_scores_by_hand() -> None:
-    counters = counters_of([b"101", b"011", b"010"], [3, -1, 2])
-    assert scores_of(counters, 3) == [3 + 1 + 2, 0 + 0 + 2, 0]  # the second weight wants a 0
-
-
 @given(blocks())
 def test_counters_hold_the_weighted_sums(drawn: tuple[list[list[bytes]], list[int]]) -> None:
     for codes, weights in [(codes, drawn[1]) for codes in drawn[0]]:
@@ -134,13 +129,6 @@ def test_insert_changes_only_its_places_and_widens(codes: dict[int, bytes]) -> N
         )
 
 
-def test_differing_names_the_places() -> None:
-    planes = planes_of([b"101", b"011", b"010"])
-    assert list(
-        bitplanes.places(bitplanes.differing(planes, planes_of([b"101", b"111", b"011"]), 8))
-    ) == [1, 2]
-
-
 def test_code_is_above_the_center_not_at_it() -> None:
     assert bitplanes.code([0.5, 0.0, -0.5], [[0.0, 0.0, 0.0]]) == b"100"
     assert bitplanes.code([0.5, 0.6, 0.7], [[0.6, 0.6, 0.6]]) == b"001"
@@ -186,11 +174,6 @@ def test_a_score_is_the_sum_of_products_of_weights_and_numbers(
     )
 
 
-def test_mean_is_by_component() -> None:
-    assert bitplanes.mean(iter([[1.0, 2.0], [3.0, 6.0]])) == [2.0, 4.0]
-    assert bitplanes.mean([(1.0, 2.0)]) == [1.0, 2.0]
-
-
 @pytest.mark.parametrize(
     ("query", "center", "expected"),
     [
@@ -218,8 +201,3 @@ def test_weights_are_the_query_less_its_share_of_the_center(
 def test_weights_fit_their_bits(query: list[float]) -> None:
     weights = bitplanes.weights(query, [0.0] * len(query), 2 * len(query))
     assert max(map(abs, weights.values()), default=0) == (6 if any(query) else 0)
-
-
-@given(st.sets(st.integers(0, bitplanes.PLACES - 1)))
-def test_mask_and_places_are_inverses(places: set[int]) -> None:
-    assert list(bitplanes.places(bitplanes.mask(places))) == sorted(places)

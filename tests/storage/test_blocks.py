@@ -99,7 +99,7 @@ def test_the_bytes_of_a_unit_vector_are_kept(conn: sqlite3.Connection) -> None:
     assert conn.execute("select embedding from chunks where id = 2").fetchone() == (embedding,)
 
 
-@pytest.mark.parametrize("dims", [1, 7, 64, 100, 4096])
+@pytest.mark.parametrize("dims", [1, 100, 4096])
 def test_any_dimension(conn: sqlite3.Connection, dims: int) -> None:
     add(conn, range(1, 11), dims=dims)
     assert dims_of(conn) == dims
@@ -149,35 +149,6 @@ def test_the_dimension_is_open_again_when_the_last_embedding_is_dropped(
     assert (dims_of(conn), block_count(conn)) == (0, 0)
     add(conn, [3], dims=5)
     assert dims_of(conn) == 5
-
-
-def test_a_second_embedding_replaces_the_first(conn: sqlite3.Connection) -> None:
-    add(conn, range(1, 6))
-    put(conn, [(3, vectors(1, seed=9)[0], False)])
-    assert len(set(slots(conn).values())) == 5
-    assert check(conn) == []
-
-
-def test_nothing_is_put_or_dropped_without_effect(conn: sqlite3.Connection) -> None:
-    assert put(conn, []) == []
-    drop(conn, [])
-    add(conn, [1])
-    before = list(conn.iterdump())
-    assert put(conn, []) == []
-    drop(conn, [99])
-    assert list(conn.iterdump()) == before
-
-
-def test_nothing_commits(conn: sqlite3.Connection) -> None:
-    add(conn, range(1, 9))
-    before = list(conn.iterdump())
-    conn.execute("begin")
-    add(conn, range(20, 60), seed=2)
-    remove(conn, range(1, 5))
-    rebuild(conn)
-    conn.execute("rollback")
-    assert list(conn.iterdump()) == before
-    assert check(conn) == []
 
 
 def test_the_center_is_taken_anew_until_the_store_has_grown_to_a_thousand(
@@ -285,18 +256,6 @@ def test_a_mostly_dead_block_stays_where_no_other_has_room(
     assert check(conn) == []
 
 
-def test_a_store_that_shrinks_gives_its_blocks_back(
-    conn: sqlite3.Connection, small_blocks: None
-) -> None:
-    add(conn, range(1, 10 * PLACES + 1))
-    left = list(range(1, 10 * PLACES + 1))
-    random.Random(3).shuffle(left)
-    while len(left) > PLACES:
-        remove(conn, [left.pop() for _ in range(8)])
-    assert block_count(conn) <= 4
-    assert check(conn) == []
-
-
 def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(
     conn: sqlite3.Connection, small_blocks: None
 ) -> None:
@@ -373,24 +332,11 @@ DAMAGE = {
         "update vector_blocks set live = cast(x'ffffff' || substr(live, 4) as blob)",
         "other live places",
     ),
-    "a live place too few": (
-        "update vector_blocks set live = cast(x'00' || substr(live, 2) as blob)",
-        "other live places",
-    ),
     "no block": ("delete from vector_blocks", "chunk 1 has slot 0, but there is no such block"),
-    "planes cut short": (
-        "update vector_blocks set planes = substr(planes, 2)",
-        "the wrong center or size",
-    ),
     "no slot": (
         "update chunks set slot = null where id = 3",
         "chunk 3 has an embedding or a slot, but not both",
     ),
-    "no embedding": (
-        "update chunks set embedding = null where id = 3",
-        "chunk 3 has an embedding or a slot",
-    ),
-    "a slot beyond the planes": ("update chunks set slot = 8000 where id = 3", "other live places"),
     "a slot astray": ("update chunks set slot = 99999 where id = 3", "chunk 3 has slot 99999"),
     "two that changed places": (
         "update chunks set slot = null where id = 3; update chunks set slot = 2 where id = 4;"
@@ -399,10 +345,6 @@ DAMAGE = {
     ),
     "another dimension": (
         "update chunks set embedding = x'0000803f' where id = 3",
-        "chunk 3 has an embedding of another",
-    ),
-    "no whole floats": (
-        "update chunks set embedding = x'000080' where id = 3",
         "chunk 3 has an embedding of another",
     ),
 }
@@ -460,24 +402,8 @@ def test_rebuild_keeps_slots_and_makes_blocks_for_them(
     assert check(conn) == []
 
 
-# Blocks of an older version, without fine bits
-
-
-def planes(conn: sqlite3.Connection) -> list[bytes]:
-    return [planes for (planes,) in conn.execute("select planes from vector_blocks order by block")]
-
-
-def test_rebuild_of_an_empty_store(conn: sqlite3.Connection) -> None:
-    rebuild(conn)
-    assert block_count(conn) == 0
-
-
 def test_no_statement_reads_all_chunks_to_find_a_few(conn: sqlite3.Connection) -> None:
     for statement in (blocks.SLOTS, blocks.CLEAR, blocks.IN_BLOCK, blocks.SET_SLOT):
         parameters = [json.dumps([1])] * statement.count("?")
         plan = [row[3] for row in conn.execute(f"explain query plan {statement}", parameters)]
         assert not any(step.startswith("SCAN chunks") for step in plan), plan
-
-
-def test_mask_of_a_full_block_has_every_place() -> None:
-    assert bitplanes.mask(range(bitplanes.PLACES)) == blocks.EVERY_PLACE

@@ -175,13 +175,3 @@ def test_metadata_of_a_growing_document_is_found_as_it_is_now(db_path: str) -> N
         assert "infra" not in words
         assert store.delete("a") == 2
         assert indexed_words(storage.connection) == []  # type: ignore[attr-defined]
-
-
-def test_a_copy_in_another_journal_mode_is_switched_to_wal(db_path: str) -> None:
-    connection.connect(db_path, create=True).close()
-    conn = sqlite3.connect(db_path)
-    conn.execute("pragma journal_mode = delete")
-    conn.close()
-    conn = connection.connect(db_path)
-    assert conn.execute("pragma journal_mode").fetchone() == ("wal",)
-    conn.close()

@@ -52,15 +52,6 @@ def test_a_refused_file_is_read_again_only_when_it_changes(
     assert store.storage.sources.refusals() == {}
 
 
-def test_an_ingest_that_reads_everything_reads_a_refused_file_too(
-    store: HybridStore, notes: Notes, extractions: list[Any]
-) -> None:
-    folder = notes({"bad.docx": DAMAGED})
-    for _ in range(2):
-        assert len(Ingest(store, patterns=PATTERNS).run([str(folder)]).errors) == 1
-    assert len(extractions) == 2
-
-
 def test_a_raised_limit_lets_a_refused_file_in(db_path: str, notes: Notes) -> None:
     folder = notes({"long.md": "gpu " * 100})
     with HybridStore(db_path, {"provider": "none", "max_file_bytes": 100}) as store:
