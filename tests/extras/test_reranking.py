@@ -31,7 +31,6 @@ from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.fake_rerankers import FAKES, KEY, KEYS, FakeLlamaCpp, FakeReranker, FakeTEI
 from tests.extras.serving import served
-from tests.extras.test_mcp import with_client
 from tests.quality.recorded import FOLDER, ingest_notes
 from tests.traces import evaluated, steps
 
@@ -660,33 +659,6 @@ def test_search_reranks_with_the_option_and_only_then(
     assert answer(run("search", QUERY, "--rerank", "none", env=env))[0]["doc_id"] == "memory/a.md"
 
 
-def test_search_refreshes_before_it_reranks_and_says_what_failed(
-    server: FakeTEI, run: Run, ingested: Path
-) -> None:
-    env = {"HYBRID_MEMORY_RERANK_URL": server.url, "HYBRID_MEMORY_PROVIDER": "none"}
-    (ingested / "new.md").write_text("The new gpu password is hunter2.")
-    server.judged = {"The new": 20.0}
-    done = run(
-        "search",
-        QUERY,
-        "--rerank",
-        "tei",
-        "--refresh",
-        "--budget",
-        "300",
-        "--format",
-        "md",
-        env=env,
-    )
-    assert done.stdout.startswith("**memory/new.md#L1-L1**")
-    server.error = (424, "model is not a re-ranker model")
-    done = run("search", "gpu password", "--also", "login", "--rerank", "tei", env=env)
-    assert len(answer(done)) == 4
-    assert done.stderr == (
-        f"hybrid-memory: not reranked: TEI at {server.url}/rerank answered 424: model is not a re-ranker model\n"
-    )
-
-
 def test_eval_measures_the_configured_reranker(
     server: FakeTEI, run: Run, ingested: Path, tmp_path: Path
 ) -> None:
@@ -744,31 +716,6 @@ def test_http_api_reranks_unless_told_not_to(
         )
         assert client.get("/api/search", params={"q": QUERY, "rerank": "jina"}).status_code == 422
         assert client.json("/api/status")["reranker"] == f"TEI at {server.url}/rerank"
-
-
-def test_mcp_searches_with_the_configured_reranker(
-    server: FakeTEI, ingested: Path, environ: dict[str, str]
-) -> None:
-    env = {
-        "HYBRID_MEMORY_RERANK": "tei",
-        "HYBRID_MEMORY_RERANK_URL": server.url,
-        "HYBRID_MEMORY_PROVIDER": "none",
-    }
-
-    async def play(client: Any) -> None:
-        found = (await client.call_tool("memory_search", {"query": QUERY})).content[0].text
-        hint, first, *_ = found.split("\n")
-        assert hint.startswith("[confidence rates each passage alone;")
-        assert first.startswith("**memory/d.md")
-        server.error = (424, "model is not a re-ranker model")
-        found = (await client.call_tool("memory_search", {"query": "gpu password"})).content[0].text
-        assert found.endswith("answered 424: model is not a re-ranker model]")
-        assert (
-            f"reranker: TEI at {server.url}/rerank"
-            in (await client.call_tool("memory_status", {})).content[0].text
-        )
-
-    with_client(environ | env, play)
 
 
 def test_url_and_model_of_a_reranker_do_not_pass_to_another(

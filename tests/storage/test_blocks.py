@@ -135,12 +135,6 @@ def test_another_dimension_is_an_error_and_nothing_is_written(conn: sqlite3.Conn
     assert list(conn.iterdump()) == before
 
 
-def test_embeddings_given_together_must_have_one_dimension(conn: sqlite3.Connection) -> None:
-    conn.executemany(ADD_CHUNK, [(1, "d", "1"), (2, "d", "2")])
-    with pytest.raises(ValueError, match="2 dimensions, the others have 3"):
-        put(conn, [(1, [1.0, 2.0, 3.0], False), (2, [1.0, 2.0], False)])
-
-
 def test_the_dimension_is_open_again_when_the_last_embedding_is_dropped(
     conn: sqlite3.Connection,
 ) -> None:
@@ -225,15 +219,6 @@ def test_a_dropped_slot_is_used_again(conn: sqlite3.Connection) -> None:
     assert check(conn) == []
 
 
-def test_dropped_chunks_that_stay_have_neither_embedding_nor_slot(conn: sqlite3.Connection) -> None:
-    add(conn, range(1, 5))
-    drop(conn, [2, 3])
-    assert conn.execute(
-        "select id from chunks where embedding is null and slot is null"
-    ).fetchall() == [(2,), (3,)]
-    assert check(conn) == []
-
-
 def test_a_mostly_dead_block_moves_to_another_with_room(
     conn: sqlite3.Connection, small_blocks: None
 ) -> None:
@@ -243,24 +228,6 @@ def test_a_mostly_dead_block_moves_to_another_with_room(
     remove(conn, range(PLACES + 1, PLACES + 23))  # ten left in the second: more than a quarter
     assert block_count(conn) == 4
     remove(conn, range(PLACES + 23, PLACES + 25))
-    assert block_count(conn) == 3
-    assert check(conn) == []
-
-
-def test_a_mostly_dead_block_stays_where_no_other_has_room(
-    conn: sqlite3.Connection, small_blocks: None
-) -> None:
-    add(conn, range(1, 4 * PLACES + 1))
-    remove(conn, range(2, PLACES + 1))
-    assert block_count(conn) == 4
-    assert check(conn) == []
-
-
-def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(
-    conn: sqlite3.Connection, small_blocks: None
-) -> None:
-    add(conn, range(1, 5 * PLACES + 1))
-    remove(conn, [id for id in range(1, 4 * PLACES + 1) if id % PLACES > 5])
     assert block_count(conn) == 3
     assert check(conn) == []
 
@@ -369,18 +336,6 @@ def test_the_quick_check_counts_embeddings_and_slots_that_are_alone(
     conn.execute("update chunks set embedding = null where id = 4")
     told = check(conn, thorough=False)
     assert "2 chunks have an embedding or a slot, but not both" in told
-
-
-@pytest.mark.parametrize("number", ["00000000", "0000c07f"], ids=["zero", "NaN"])
-def test_check_tells_of_an_embedding_that_is_no_unit_vector(
-    conn: sqlite3.Connection, number: str
-) -> None:
-    add(conn, range(1, 21))
-    (size,) = conn.execute("select length(embedding) from chunks where id = 3").fetchone()
-    conn.execute(
-        "update chunks set embedding = ? where id = 3", (bytes.fromhex(number) * (size // 4),)
-    )
-    assert any("chunk 3" in problem and "length" in problem for problem in check(conn))
 
 
 def test_rebuild_drops_what_has_not_the_common_dimension(conn: sqlite3.Connection) -> None:

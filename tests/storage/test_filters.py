@@ -1,14 +1,10 @@
 import json
-import os
 import random
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import date
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,16 +17,13 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import accepts, new_vectors
-from hybrid_memory.search.request import Request
 from hybrid_memory.storage import keyword, selection
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.matching import have_values
 from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
-from hybrid_memory.storage.sqlite.catalog import TOTAL
 from hybrid_memory.storage.sqlite.engine import SQLiteStorage
-from hybrid_memory.storage.sqlite.selection import condition
 from hybrid_memory.text.query import Query
 from hybrid_memory.text.tags import filterable_tags
 from tests.command import Run
@@ -121,23 +114,6 @@ NESTED = {
     "a.b": "whole",
     "a": {"b": "nested", "b.c": 1},
 }
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "has"),
-    [
-        ("server.port", "2222", True),
-        ("server.names", "RACK", True),
-        ("port", "2222", False),
-        ("people.name", "ann", True),
-        ("people", "Ann", False),
-        ("a.b", "nested", True),
-        ("a.b.c", "1", True),
-        (".", "1", False),
-    ],
-)
-def test_dotted_keys_are_those_of_maps_below(key: str, value: str, has: bool) -> None:
-    assert have_values(json.dumps(NESTED), [(key, value)]) is has
 
 
 def test_filters_by_dotted_keys(store: HybridStore) -> None:
@@ -258,22 +234,6 @@ def test_passages_below_a_heading(store: HybridStore, broad: float, mode: str) -
     assert [document["doc_id"] for document in listed] == ["a"]
     with pytest.raises(QueryError, match="has no word"):
         ids(store, Filters(heading="→"))
-
-
-def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
-    for doc_id, people in (("both", "[ann, bob]"), ("one", "[bob]")):
-        run("store", "--doc-id", doc_id, "--text", f"---\npeople: {people}\n---\nserver")
-    done = run(
-        "search", "server", "--where", "people=ann", "--where", "people=bob", "--format", "paths"
-    )
-    assert done.stdout == "both\n"
-
-
-def test_an_argument_that_is_no_utf8_finds_nothing(run: Run) -> None:
-    run("store", "--doc-id", "it", "--text", "server")
-    for option in (b"--tag=\xff", b"--collection=\xff", b"--where=a=\xff", b"--heading=Costs\xff"):
-        done = run("search", "server", os.fsdecode(option), "--quiet")
-        assert (done.returncode, json.loads(done.stdout)) == (0, [])
 
 
 # Ids and collections
@@ -494,40 +454,6 @@ def test_inside_a_transaction_of_the_callers_nothing_is_left_either(store: Hybri
     assert ids(store, Filters()) == []
 
 
-@pytest.mark.sqlite
-def test_a_file_that_nobody_may_write_to_is_searched(
-    store: HybridStore, db_path: str, tmp_path: Path
-) -> None:
-    put(store, {"a": {}, "b": {}})
-    store.close()
-    Path(db_path).chmod(0o400)
-    tmp_path.chmod(0o500)
-    try:
-        with HybridStore(db_path, {"provider": "none"}, create=False) as opened:
-            assert ids(opened, Filters(inside="b")) == ["b"]
-    finally:
-        tmp_path.chmod(0o700)
-
-
-@pytest.mark.sqlite
-def test_a_search_waits_for_no_writer(store: HybridStore, db_path: str) -> None:
-    put(store, {"a": {}, "b": {}})
-    writer = sqlite3.connect(db_path, isolation_level=None)
-    writer.execute("begin immediate")
-    writer.execute("update documents set doc_id = 'c' where doc_id = 'b'")
-    code = (
-        "import sys; from hybrid_memory import HybridStore; from hybrid_memory.storage.filters import Filters\n"
-        "with HybridStore(sys.argv[1], {'provider': 'none'}) as store:\n"
-        "    print([hit['doc_id'] for hit in store.search('server', filters=Filters(inside='b'))])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, db_path], capture_output=True, text=True, timeout=20
-    )
-    writer.execute("rollback")
-    writer.close()
-    assert done.stdout == "['b']\n", done.stderr
-
-
 def test_a_thousand_tags_and_values_are_one_condition(store: HybridStore) -> None:
     tags = [f"t{number}" for number in range(1001)]
     put(store, {"all": {"tags": tags, "k": tags}, "none": {"tags": tags[1:], "k": tags}})
@@ -538,53 +464,6 @@ def test_a_glob_that_sqlite_does_not_take_is_named(store: HybridStore) -> None:
     put(store, {"a": {}})
     with pytest.raises(QueryError, match="the glob has 60,000 characters"):
         store.search("server", filters=Filters(inside="*a" * 30_000))
-
-
-@pytest.mark.sqlite
-def test_filters_that_every_document_fulfils_make_no_table(store: HybridStore) -> None:
-    put(store, {"a": {"tags": "x"}, "b": {"tags": "x"}})
-    statements: list[str] = []
-    store.storage.connection.set_trace_callback(statements.append)
-    for filters in (Filters(), Filters(inside="*"), Filters(tags=["x"])):
-        assert ids(store, filters) == ["a", "b"]
-    assert [statement for statement in statements if "chosen" in statement] == []
-
-
-@given(st.sets(st.integers(0, 9)))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
-)
-def test_few_and_many_documents_are_chosen_alike(ten: HybridStore, wanted: set[int]) -> None:
-    glob = f"[{''.join(map(str, wanted)) or 'x'}]"
-    for mode in ("keyword", "vector", "hybrid"):
-        assert ids(ten, Filters(inside=glob), mode) == sorted(map(str, wanted))
-
-
-@pytest.fixture
-def ten(store: HybridStore) -> HybridStore:
-    put(store, {str(number): {} for number in range(10)})
-    return store
-
-
-@pytest.mark.sqlite
-def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> None:
-    """Stored texts lie on overflow pages, after the columns that filters read."""
-    for number in range(3):
-        store.store(f"{number}", "server " + "word " * 2000, {"tags": "x" if number else "y"})
-    store.storage.connection.execute("pragma cache_size = 10")
-    where, values = condition(
-        store.storage.connection, Filters(where={"tags": "x"}), lambda: store.storage.links
-    )
-    columns = [row[1] for row in store.storage.connection.execute("pragma table_info(documents)")]
-    assert columns.index("metadata") < columns.index("content")
-    plan = [
-        row[3]
-        for row in store.storage.connection.execute(
-            f"explain query plan {TOTAL.format(condition=where)}", values
-        )
-    ]
-    assert plan == ["SCAN d"]
-    assert ids(store, Filters(tags=["y"])) == ["0"]
 
 
 # What is read, and how much
@@ -855,9 +734,3 @@ def test_a_word_that_means_nothing_finds_nothing_under_a_filter(store: HybridSto
     put(store, {"a": {"tags": ["x"]}, "b": {"tags": ["x"]}})
     assert answered(store, "tag:x gnarp") == []
     assert answered(store, "tag:x server") == ["a", "b"]
-
-
-def test_in_a_text_that_is_no_query_operators_are_words(store: HybridStore) -> None:
-    store.store("a", "server of the processes")
-    request = Request(literal=True)
-    assert [hit["doc_id"] for hit in store.answer("server -processes", request).results] == ["a"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
-from hybrid_memory.storage.fts_expressions import folded_expression, match_expression
+from hybrid_memory.storage.fts_expressions import match_expression
 from hybrid_memory.storage.keyword import LONG
 from hybrid_memory.storage.rows import best_first
 from hybrid_memory.storage.sqlite.chunks import in_order
@@ -145,11 +145,6 @@ def test_fragments_are_found_as_substrings_when_no_word_matches(
 ) -> None:
     put(keyword_store, it=text, other="nothing here")
     assert found(fragment) == ["it"]
-
-
-def test_a_percent_sign_is_no_wildcard(keyword_store: HybridStore, found: Found) -> None:
-    put(keyword_store, a="plain")
-    assert found("p%n") == []
 
 
 @pytest.mark.sqlite
@@ -488,36 +483,10 @@ def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
     assert found(query) == expected
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        '"' + "long phrase " * 5000 + '"',
-        "a-b-c " * 5000,
-        "東京都" * 3000,
-    ],
-)
-def test_query_of_any_length_costs_no_more_tokens_than_a_paragraph(query: str) -> None:
-    assert sum(len(term.tokens) for term in Query(query).affordable_terms) <= MAX_TOKENS
-
-
 def test_parts_of_a_long_query_come_before_its_phrases() -> None:
     wanted = Query(" ".join(f"w{i}-x{i}" for i in range(60))).affordable_terms
     assert all(len(term.tokens) == 1 for term in wanted)
     assert len(wanted) > 90
-
-
-@pytest.mark.parametrize(
-    ("expression", "written"),
-    [
-        ('heading: "Lỗi 東京都" NOT café*', 'heading: "Loi 東京 京都" NOT "cafe" *'),
-        ('"a ""ữ"" b"', '"a u b"'),
-        ("猫 + 犬*", '"猫" * + "犬" *'),
-    ],
-)
-def test_expression_of_the_user_is_folded_and_its_syntax_left(
-    expression: str, written: str
-) -> None:
-    assert folded_expression(expression) == written
 
 
 @pytest.mark.sqlite

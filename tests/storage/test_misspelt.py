@@ -8,7 +8,7 @@ from hybrid_memory.search.coverage import SAME_STEM
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.spelling import differences, similar_terms
+from hybrid_memory.storage.spelling import similar_terms
 from hybrid_memory.text.characters import spellings
 from tests.storage.test_keyword import keyword_store, put
 
@@ -156,20 +156,6 @@ def test_the_last_word_that_is_being_typed_is_a_beginning(keyword_store: HybridS
     assert found("portf") == ["a"]
     assert found("porrt pla") == ["a", "b"]  # a misspelt word before it is mended, too
     assert found("po") == []
-
-
-@pytest.mark.parametrize(
-    ("word", "term", "endings", "count"),
-    [
-        ("sailign", "sail", ("", "ing"), 1),
-        ("conecrts", "concert", ("", "s"), 1),
-        ("kubernetes", "kubernetes", ("",), 0),
-        ("abc", "xyz", ("",), 3),
-    ],
-)
-@pytest.mark.sqlite
-def test_differences(word: str, term: str, endings: tuple[str, ...], count: int) -> None:
-    assert differences(word, term, endings, 3) == count
 
 
 def test_the_commonest_terms_and_the_fewest_differences_count() -> None:

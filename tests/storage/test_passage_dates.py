@@ -17,7 +17,6 @@ from hybrid_memory.extras.copy import copy
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text.dates import heading_day
 from tests.traces import is_of_date, steps
 
@@ -85,24 +84,6 @@ def test_filters_leave_the_passages_of_the_days(session: HybridStore, is_rare: b
         filters = Filters(since=since, until=until, inside="sessions")
         found = {hit["start_line"] for hit in session.search("gateway", filters=filters)}
         assert found == lines, (since, until)
-
-
-def test_a_list_has_a_transcript_if_one_of_its_passages_is_of_the_days(
-    session: HybridStore,
-) -> None:
-    def ids(**days: str) -> list[str]:
-        listing = documents(session, filters=Filters(**days))
-        return [document["doc_id"] for document in listing["documents"]]
-
-    assert ids(since="2026-03-01", until="2026-03-01") == ["sessions/s1.jsonl"]
-    assert ids(since="2026-02-01", until="2026-02-28") == []
-
-
-def test_a_month_in_metadata_and_days_filter_together(session: HybridStore) -> None:
-    session.store("a/1", "gateway of the month", {"date": "2026-01", "project": "x"})
-    filters = Filters(since="2026-01-06", until="2026-01-07", where={"project": "x"})
-    [hit] = session.search("gateway", filters=filters)
-    assert hit["doc_id"] == "a/1"
 
 
 def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore) -> None:
@@ -234,13 +215,6 @@ def test_a_stored_text_keeps_its_day_until_it_changes(db_path: str) -> None:
         assert store.search("ssh")[0]["date"] == date.today().isoformat()
 
 
-def test_a_stored_text_with_a_date_of_its_own_has_that(db_path: str) -> None:
-    with HybridStore(db_path, CONFIG) as store:
-        store.store("facts/ssh", "---\nCreated-At: 2026-01-05\n---\nssh")
-        assert store.search("ssh")[0]["date"] == "2026-01-05"
-        assert read(store, "facts/ssh")["date_from"] == "created-at"
-
-
 def test_the_time_of_a_file_filters_and_sorts_and_is_told(db_path: str, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -262,15 +236,6 @@ def test_the_time_of_a_file_filters_and_sorts_and_is_told(db_path: str, tmp_path
 
         store.store("today", "ssh")
         assert ids(by_change=True)[0] == "today"
-
-
-def test_a_file_without_a_date_gets_none_from_its_times(db_path: str, tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "tools.md").write_text("ssh listens on 2222")
-    with HybridStore(db_path, CONFIG) as store:
-        Ingest(store).run([str(tmp_path / "notes")])
-        refresh(store)
-        assert store.search("ssh")[0]["date"] is None
 
 
 def test_a_passage_below_a_dated_heading_has_that_day(db_path: str, tmp_path: Path) -> None:

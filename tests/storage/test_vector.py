@@ -118,11 +118,6 @@ def test_the_nearest_come_best_first_with_their_cosines(conn: sqlite3.Connection
     ]
 
 
-def test_equal_cosines_come_by_id(conn: sqlite3.Connection) -> None:
-    search = fill(conn, [[1, 1], [1, 0], [1, 1], [1, 0], [1, 1]])
-    assert [id for id, _ in search.nearest([1.0, 1.0], 4)] == [1, 3, 5, 2]
-
-
 def test_no_more_than_the_limit(conn: sqlite3.Connection) -> None:
     search = fill(conn, [[1, i] for i in range(30)])
     assert [len(search.nearest([1, 1], limit)) for limit in (0, 1, 7, 100)] == [0, 1, 7, 30]
@@ -137,11 +132,6 @@ def test_nothing_is_near_a_vector_without_a_direction(
     search = fill(conn, [[1, 0], [0, 1]])
     assert search.nearest(query, exact=exact) == []
     assert search.cosines(query, [1, 2]) == {}
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_nothing_is_near_in_an_empty_store(conn: sqlite3.Connection, exact: bool) -> None:
-    assert VectorSearch(conn, TopicEmbedder()).nearest([1.0, 2.0], exact=exact) == []
 
 
 def test_a_query_of_another_dimension_is_an_error_that_tells_both(conn: sqlite3.Connection) -> None:
@@ -191,15 +181,6 @@ def test_search_embeds_the_query_and_tells_about_the_chunks(conn: sqlite3.Connec
         }
     ]
     assert embedder.queries == ["puppy"]
-
-
-def test_search_finds_nothing_when_the_query_could_not_be_embedded(
-    conn: sqlite3.Connection,
-) -> None:
-    embedder = TopicEmbedder()
-    fill(conn, embedder.embed_batch(["dog"]))
-    embedder.problem = "down"
-    assert VectorSearch(conn, embedder).search("puppy") == []
 
 
 # Against the exact scan, on vectors that make it hard
@@ -342,16 +323,6 @@ def test_clear_results_take_few_candidates(
     read.clear()
     search.nearest(FAMILIES["clusters"](rnd, 1)[0], 300)
     assert read[0] >= 600  # they grow with the limit
-
-
-def test_candidates_are_more_where_the_codes_tell_little(
-    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rnd = random.Random(7)
-    search = fill(conn, gauss(rnd, ROWS, 600))  # with 600 dimensions, blocks have only signs
-    read = candidates(conn, monkeypatch)
-    search.nearest(gauss(rnd, 1, 600)[0], 10)
-    assert sum(read) >= 4 * index.FIRST
 
 
 def test_candidates_are_read_by_the_index_of_slots(conn: sqlite3.Connection) -> None:

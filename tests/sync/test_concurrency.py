@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -94,23 +93,6 @@ def test_reader_does_not_wait_for_a_writer(
         ) as reader:  # would fail, had it to wait
             assert reader.search("gpu")[0]["doc_id"] == "a"
             assert reader.stats()["doc_count"] == 1
-
-
-def test_writer_waits_for_a_writer(store: HybridStore, db_path: str) -> None:
-    locked, done = threading.Event(), []
-
-    def write_slowly() -> None:
-        with HybridStore(db_path, embedder=TopicEmbedder()) as other, other.storage.transaction():
-            locked.set()
-            time.sleep(0.3)
-            done.append(True)
-
-    thread = threading.Thread(target=write_slowly)
-    thread.start()
-    locked.wait()
-    store.store("a", "gpu server")
-    assert done
-    thread.join()
 
 
 @contextmanager

@@ -56,19 +56,6 @@ def test_ids_are_the_folders_name_and_the_path_below_it(store: HybridStore, note
     )
 
 
-def test_result_lines_hold_the_text_in_the_file(store: HybridStore, notes: Notes) -> None:
-    text = "---\ntitle: x\n---\n# One\r\n" + "\n".join(
-        f"line {i} of some words\n" for i in range(200)
-    )
-    folder = notes({"a.md": text})
-    ingest(store, folder)
-    lines = text.replace("\r\n", "\n").split("\n")
-    hits = store.search("line words", limit=100, mode="keyword")
-    assert len(hits) > 5
-    for hit in hits:
-        assert hit["text"] in "\n".join(lines[hit["start_line"] - 1 : hit["end_line"]])
-
-
 def test_a_new_time_on_the_same_content_is_only_noted(store: HybridStore, notes: Notes) -> None:
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
@@ -89,16 +76,6 @@ def test_changed_and_new_files_go_in_and_vanished_ones_out(
     report = ingest(store, folder, incremental=True)
     assert (report.files, report.skipped, report.removed) == (2, 1, 1)
     assert ids(store) == ["memory/a.md", "memory/c.md", "memory/d.md"]
-
-
-def test_keep_missing_keeps_documents_whose_files_are_gone(
-    store: HybridStore, notes: Notes
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    ingest(store, folder)
-    (folder / "b.md").unlink()
-    assert ingest(store, folder, keep_missing=True).removed == 0
-    assert len(ids(store)) == 2
 
 
 def test_only_files_that_the_pattern_would_find_can_vanish(
@@ -123,12 +100,6 @@ def test_folder_that_suddenly_matches_nothing_is_an_error_and_keeps_all(
     assert ids(store) == ["memory/a.md"]
 
 
-def test_first_ingest_that_matches_nothing_is_a_warning(store: HybridStore, notes: Notes) -> None:
-    report = ingest(store, notes({"a.txt": "x"}))
-    assert report.errors == []
-    assert "no file here matches *.md" in report.warnings[0]["reason"]
-
-
 def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, notes: Notes) -> None:
     store.store("memory/mine.md", "by hand")
     store.store("memory/a.md", "also by hand")
@@ -140,17 +111,6 @@ def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, note
     )
     assert ids(store) == ["memory/a.md", "memory/b.md", "memory/mine.md"]
     assert store.search("hand", mode="keyword")[0]["text"].endswith("by hand")
-
-
-def test_chunks_without_embedding_are_healed_by_an_incremental_ingest(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    embedder.problem = "down"
-    assert ingest(store, folder).pending == 2
-    embedder.problem = None
-    report = ingest(store, folder, incremental=True)
-    assert (report.skipped, report.embedded, report.pending) == (2, 2, 0)
 
 
 def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Notes) -> None:
@@ -168,14 +128,6 @@ def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Not
     counts = report.as_dict()
     assert (counts["errors_by"], counts["warnings_by"]) == ({"encoding": 1}, {"encoding": 1})
     assert ids(store) == ["memory/good.md", "memory/latin.md"]
-
-
-def test_too_large_a_file_is_an_error(db_path: str, notes: Notes, embedder: TopicEmbedder) -> None:
-    with HybridStore(db_path, {"max_file_bytes": 10}, embedder=embedder) as store:
-        report = ingest(store, notes({"big.md": "x" * 11, "small.md": "gpu"}))
-        assert report.errors[0]["reason"] == "11 bytes, over max_file_bytes (10)"
-        assert report.as_dict()["errors_by"] == {"size": 1}
-        assert ids(store) == ["memory/small.md"]
 
 
 def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(
@@ -472,15 +424,6 @@ def test_a_folder_that_cannot_be_listed_at_all_is_not_said_to_be_empty(
     assert report.errors == [
         {"path": str(folder), "reason": "Permission denied", "kind": "unreadable"}
     ]
-    assert ids(store) == ["memory/a.md"]
-
-
-def test_missing_folder_removes_nothing(store: HybridStore, notes: Notes) -> None:
-    folder = notes({"a.md": "gpu"})
-    ingest(store, folder)
-    folder.rename(folder.with_name("elsewhere"))
-    with pytest.raises(SourceError, match="No such file"):
-        ingest(store, folder, incremental=True)
     assert ids(store) == ["memory/a.md"]
 
 
