@@ -47,7 +47,7 @@ def test_a_refused_file_is_read_again_only_when_it_changes(
     assert Ingest(store, incremental=True).update().errors == [first]
     assert len(extractions) == 1
     shutil.copy(REPORT, folder / "bad.docx")
-    assert refresh(store).files == 1
+    assert refresh(store, extract_seconds=60.0).files == 1
     assert len(extractions) == 2
     assert store.storage.sources.refusals() == {}
 
