@@ -16,7 +16,7 @@ from hybrid_memory.storage.keyword import LONG
 from hybrid_memory.storage.rows import best_first
 from hybrid_memory.storage.sqlite.chunks import in_order
 from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
-from hybrid_memory.text.query import MAX_TOKENS, Query
+from hybrid_memory.text.query import Query
 
 Found = Callable[[str], list[str]]
 
@@ -63,13 +63,6 @@ def test_better_matches_rank_higher_with_positive_scores(keyword_store: HybridSt
     assert hits[0]["score"] > hits[1]["score"] > 0
     assert {"doc_id", "chunk_id", "heading", "text", "score", "source"} == set(hits[0])
     assert hits[0]["source"] == "keyword"
-
-
-def test_one_matching_word_of_a_question_is_enough(
-    keyword_store: HybridStore, found: Found
-) -> None:
-    put(keyword_store, a="The password rotates monthly.", b="Dogs bark.")
-    assert found("What's the password for a machine nobody wrote about?") == ["a"]
 
 
 def test_heading_path_counts_and_is_not_in_the_text(keyword_store: HybridStore) -> None:
@@ -145,16 +138,6 @@ def test_fragments_are_found_as_substrings_when_no_word_matches(
 ) -> None:
     put(keyword_store, it=text, other="nothing here")
     assert found(fragment) == ["it"]
-
-
-@pytest.mark.sqlite
-def test_long_query_is_cut_to_its_first_terms(keyword_store: HybridStore) -> None:
-    statements: list[str] = []
-    keyword_store.storage.connection.set_trace_callback(statements.append)
-    FTSIndex(keyword_store.storage.connection).ranked(
-        Query(" ".join(f"w{i}" for i in range(5000))), 10
-    )
-    assert max(statement.count(" OR ") for statement in statements) == MAX_TOKENS - 1
 
 
 def test_expression_quotes_every_term() -> None:
@@ -236,19 +219,6 @@ def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(
         statement for statement in statements if "bm25" in statement and "\uf8ff" not in statement
     ]
     assert """match '("zebra")'""" in search
-
-
-@pytest.mark.sqlite
-def test_ranks_behind_the_best_are_exact(crowded: HybridStore) -> None:
-    """The best passage has the rare word; most others that have it are long, and rank behind short
-    ones with the common word.
-    """
-    put(crowded, best="zebra")
-    put(crowded, **{f"long{number}": "zebra " + "filler " * 400 for number in range(24)})
-    put(crowded, **{f"short{number}": "apple" for number in range(90)})
-    found = [hit["doc_id"] for hit in FTSIndex(crowded.storage.connection).search("zebra apple", 9)]
-    assert found[0] == "best"
-    assert all(doc_id.startswith("short") for doc_id in found[1:])
 
 
 @pytest.mark.sqlite

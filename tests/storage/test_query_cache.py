@@ -28,16 +28,6 @@ def test_repeated_query_of_another_process_asks_no_server(store: HybridStore, db
         assert other.queries == ["dog"]
 
 
-def test_cached_query_is_answered_while_the_server_is_down(
-    store: HybridStore, embedder: TopicEmbedder
-) -> None:
-    store.store("a", "gpu server")
-    store.search("gpu")
-    embedder.problem = "down"
-    assert store.search("gpu", mode="vector")[0]["doc_id"] == "a"
-    assert store.warnings == []
-
-
 class Counting:
     """Embeds any query as one number, and counts the calls."""
 

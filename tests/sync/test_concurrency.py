@@ -144,11 +144,15 @@ def test_whoever_opens_a_store_is_told_what_a_writer_waits_for(
 ) -> None:
     monkeypatch.setattr(connection, "SILENCE", 0.05)
     told: list[str] = []
+
+    def note(line: str) -> None:
+        told.append(line)
+        other.execute("rollback")
+
     with (
-        HybridStore(db_path, {"provider": "none"}, on_wait=told.append) as store,
+        HybridStore(db_path, {"provider": "none"}, on_wait=note) as store,
         being_written(db_path) as other,
     ):
-        Timer(0.3, lambda: other.execute("rollback")).start()
         store.store("a", "gpu server")
         assert told == [WAITING.format(db_path)]
         store.store("b", "gpu server")

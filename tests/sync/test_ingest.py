@@ -533,23 +533,6 @@ def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
     assert not any("Sentence 2.10 " in text for text in again)
 
 
-def test_embeddings_of_another_model_are_not_brought_back(
-    store: HybridStore, notes: Notes, db_path: str
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    ingest(store, folder)
-    notes({"a.md": "another text"})
-    ingest(store, folder)
-    other = TopicEmbedder()
-    other.model = "animals"
-    with HybridStore(db_path, embedder=other) as second:
-        second.embed()
-        other.documents.clear()
-        notes({"a.md": "gpu"})
-        ingest(second, folder)
-        assert other.documents == ["gpu"]
-
-
 # Files that change under us
 
 

@@ -1,7 +1,6 @@
 """Files that several sources reach: each is one document, and stays the document that it is."""
 
 import os
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -250,29 +249,3 @@ def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_no
             before = ids(store)
             refresh(store)
             assert ids(store) == before
-
-
-def test_watch_takes_in_each_file_once(
-    store: HybridStore, outer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("watchfiles")
-    from hybrid_memory.extras import watch
-
-    monkeypatch.setattr(watch, "DEBOUNCE", 300)
-    monkeypatch.setattr(watch, "LOOK", 400)
-    ingest(store, outer / "daily")
-    ingest(store, outer)
-    done = threading.Event()
-    reports: list[Any] = []
-
-    def stop(report: Any) -> None:
-        reports.append(report)
-        if done.is_set() or len(reports) > 1:
-            raise KeyboardInterrupt
-        (outer / "daily/3.md").write_text("puppy")
-        done.set()
-
-    with pytest.raises(KeyboardInterrupt):
-        watch.Watch(store, [], stop).run()
-    assert ids(store) == ["daily/1.md", "daily/2.md", "daily/3.md", "memory/a.md"]
-    assert [report.warnings for report in reports] == [[], []]

@@ -105,31 +105,6 @@ def test_locked_database_is_one_warning_and_no_long_wait(
     assert refresh(store).files == 1
 
 
-def test_another_model_gives_up_no_embeddings(
-    store: HybridStore, notes: Notes, db_path: str
-) -> None:
-    Ingest(store).run([str(notes({"a.md": "gpu", "b.md": "dog"}))])
-    notes({"a.md": "password"})
-    other = TopicEmbedder()
-    other.model = "animals"
-    with HybridStore(db_path, embedder=other) as second:
-        report = refresh(second)
-        assert (report.files, report.embedded, report.pending) == (1, 0, 1)
-        assert second.stats()["embedded_count"] == 1
-        assert other.documents == []
-
-
-def test_without_time_for_embeddings_new_chunks_stay_pending(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    Ingest(store).run([str(notes({"a.md": "gpu"}))])
-    asked = len(embedder.documents)
-    notes({"a.md": "password"})
-    report = refresh(store, embed_seconds=0)
-    assert (report.files, report.pending, len(embedder.documents)) == (1, 1, asked)
-    assert store.search("password", mode="keyword")
-
-
 def test_server_that_hangs_is_left_when_time_is_up_and_nothing_is_lost(
     db_path: str, notes: Notes
 ) -> None:
