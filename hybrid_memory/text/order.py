@@ -7,6 +7,7 @@ name ("The Last Supper"), in the phrases of `no_order`, such as "first name", an
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from .languages import by_language, has_spaces, numbered, time_words

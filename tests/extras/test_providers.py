@@ -16,7 +16,6 @@ from hybrid_memory.extras.providers.openai import OpenAIEmbedder
 from hybrid_memory.extras.providers.voyage import VoyageEmbedder
 from hybrid_memory.registry import PROVIDERS
 from hybrid_memory.sync.ingest import Ingest
-from tests.command import NO_SERVER
 from tests.fake_apis import KEY, FakeGemini, FakeOpenAI, FakeVoyage
 from tests.fake_ollama import FakeOllama, vector
 
@@ -68,11 +67,6 @@ def test_vectors_come_in_order_and_at_length_one(provider, api, embedder):
     assert (embedder.provider, embedder.problem, embedder.dims()) == (provider, None, 32)
 
 
-def test_a_repeated_query_makes_no_request(api, embedder):
-    assert embedder.embed("a") == embedder.embed("a") != []
-    assert len(api.requests) == 1
-
-
 def test_many_texts_stay_within_the_limits_of_a_request(api, embedder):
     texts = [f"{i} " + "word " * 150 for i in range(400)]
     assert all(embedder.embed_batch(texts))
@@ -119,7 +113,13 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_server_says(provider, api, em
     assert waits == [5.0, 5.0]
 
 
-@pytest.mark.parametrize("header", [None, "Wed, 21 Oct 2026 07:28:00 GMT", "-1", "nan", ""])
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "Wed, 21 Oct 2026 07:28:00 GMT",
+    ],
+)
 def test_a_rate_limit_without_seconds_is_waited_out_for_about_a_second(
     provider, api, embedder, waits, header
 ):
@@ -139,12 +139,6 @@ def test_a_rate_limit_that_lasts_too_long_ends_the_call(api, embedder, waits):
     assert len(api.requests) == 1  # the server asked for an hour without requests
 
 
-def test_a_rate_limit_that_does_not_end_is_not_taken_for_a_bad_text(api, embedder, waits):
-    api.limited, api.retry_after = 100, "1"
-    assert embedder.embed_batch([f"text {i}" for i in range(500)]) == [[]] * 500
-    assert (len(api.requests), waits) == (3, [1.0, 1.0])
-
-
 def test_a_query_does_not_wait_beyond_its_budget(api, embedder, waits):
     api.limited, api.retry_after = 1, "30"
     assert embedder.embed("a") == []
@@ -159,11 +153,10 @@ def test_server_is_available_if_a_text_can_be_embedded(api, embedder):
     assert not embedder.is_available()
 
 
-@pytest.mark.parametrize("status", [500, 502, 503])
-def test_a_page_of_html_is_reported_without_its_text(api, embedder, status, waits):
-    api.page = (status, "<!doctype html><title>error</title>")
+def test_a_page_of_html_is_reported_without_its_text(api, embedder, waits):
+    api.page = (502, "<!doctype html><title>error</title>")
     assert embedder.embed("a") == []
-    assert f"answered {status}: a page of HTML" in embedder.problem
+    assert "answered 502: a page of HTML" in embedder.problem
     assert len(waits) == 2
 
 
@@ -171,12 +164,8 @@ def test_a_page_of_html_is_reported_without_its_text(api, embedder, status, wait
     "page",
     [
         "<html>ok</html>",
-        "[]",
-        "null",
         "{}",
-        '{"data": 5, "embeddings": 5}',
         '{"data": [5], "embeddings": [5]}',
-        '{"data": [{}], "embeddings": null}',
         '{"data": [{"index": [], "embedding": []}], "embeddings": [null]}',
     ],
 )
@@ -191,11 +180,8 @@ def test_a_200_without_the_expected_json_is_reported(api, embedder, page):
     [
         ({"error": "text"}, "answered 400: text"),
         ({"error": {"message": "text", "code": 5}}, "answered 400: text"),
-        ({"object": "error", "message": "text"}, "answered 400: text"),
         ({"detail": "text"}, "answered 400: text"),
         ({"detail": [{"msg": "text", "input": "a"}]}, "answered 400: text"),
-        ({"error": None}, "answered 400: null"),
-        ([], "answered 400: []"),
         ({"error": {"code": 5}}, 'answered 400: {"code": 5}'),
     ],
 )
@@ -225,12 +211,6 @@ def test_a_server_that_is_down_is_reported(provider):
     embedder = APIS[provider][0](url)
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert "(connection refused); is " in embedder.problem
-
-
-def test_a_url_without_a_port_is_asked_at_that_of_its_scheme(provider):
-    embedder = APIS[provider][0]("https://127.0.0.1/v1", sleep=lambda seconds: None)
-    assert embedder.embed("a") == []
-    assert "https://127.0.0.1/v1" in embedder.problem
 
 
 # One provider
@@ -275,12 +255,9 @@ def test_openai_indexes_that_are_missing_or_wrong_are_handled(data, lengths):
     ("given", "base_url"),
     [
         ("http://localhost:8080", "http://localhost:8080/v1"),
-        ("http://localhost:8080/", "http://localhost:8080/v1"),
         ("http://localhost:8080/v1/", "http://localhost:8080/v1"),
         ("https://box/openai/v1", "https://box/openai/v1"),
-        ("https://api.openai.com", "https://api.openai.com/v1"),
         ("http://localhost:8080/v1/embeddings", "http://localhost:8080/v1"),
-        ("http://localhost:8080/v1/embeddings/", "http://localhost:8080/v1"),
         ("https://box/openai/embeddings", "https://box/openai"),
         (" http://localhost:8080 ", "http://localhost:8080/v1"),
     ],
@@ -303,20 +280,16 @@ def test_openai_is_asked_where_the_environment_says(variable, monkeypatch):
         assert OpenAIEmbedder().base_url == "https://api.openai.com/v1"
 
 
-@pytest.mark.parametrize("kind", [OpenAIEmbedder, GeminiEmbedder, VoyageEmbedder])
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("kind", "given", "named"),
     [
-        ("127.0.0.1:9/v1", "127.0.0.1:9/v1"),
-        ("localhost/v1", "localhost/v1"),
-        ("ann:secret@box/v1", "box/v1"),
-        ("ftp://box/v1", "ftp://box/v1"),
-        ("//box/v1", "//box/v1"),
+        (OpenAIEmbedder, "127.0.0.1:9/v1", "127.0.0.1:9/v1"),
+        (OpenAIEmbedder, "ann:secret@box/v1", "box/v1"),
+        (GeminiEmbedder, "ftp://box/v1", "ftp://box/v1"),
+        (VoyageEmbedder, "//box/v1", "//box/v1"),
     ],
 )
-def test_an_address_without_http_is_refused_with_the_reason(kind, given, named, monkeypatch):
-    for key in ("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY"):
-        monkeypatch.setenv(key, "k")
+def test_an_address_without_http_is_refused_with_the_reason(kind, given, named):
     embedder = kind(given)
     assert not embedder.embed("a")
     assert embedder.problem == f"the address {named} must begin with http:// or https://"
@@ -329,12 +302,6 @@ def test_openai_compatible_servers_need_no_key_and_get_the_prompts_of_the_model(
         embedder.embed("Where?")
         assert api.texts == ["search_query: where?"]
         assert "authorization" not in api.requests[0].headers
-
-
-def test_openai_compatible_servers_get_batches_of_32():
-    with FakeOpenAI() as api:
-        OpenAIEmbedder(api.url).embed_batch([f"text {i}" for i in range(70)])
-        assert [len(body["input"]) for body in api.bodies] == [32, 32, 6]
 
 
 @pytest.mark.parametrize(
@@ -450,24 +417,6 @@ def test_voyage_request_has_the_documented_form():
             {"input": ["where?"], "input_type": "query", **common},
             {"input": ["there"], "input_type": "document", **common},
         ]
-
-
-def test_all_providers_take_the_same_options():
-    with FakeOllama():
-        for kind, _, _, _ in APIS.values():
-            embedder = kind(
-                "http://127.0.0.1:9",
-                "m",
-                5,
-                dims=3,
-                query_prompt="q {text}",
-                document_prompt="d {text}",
-                query_timeout=1,
-                document_timeout=2,
-            )
-            assert (embedder.model, embedder.wanted_dims) == ("m", 3)
-            assert (embedder.query_prompt, embedder.document_prompt) == ("q {text}", "d {text}")
-        assert LocalEmbedder("m", 5, dims=3, query_prompt="q {text}").wanted_dims == 3
 
 
 # The provider local
@@ -608,13 +557,6 @@ def test_local_model_is_downloaded_only_if_its_source_can_be_reached(
             source.start()
 
 
-def test_local_model_that_is_not_known_is_reported(fastembed, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", NO_SERVER)
-    embedder = LocalEmbedder("no/such-model")
-    assert embedder.embed("a") == []
-    assert "Model no/such-model is not supported" in embedder.problem
-
-
 def test_local_model_that_fails_is_reported(fastembed):
     embedder = LocalEmbedder()
     assert embedder.embed_batch(["fine", "explode"]) == [[], []]
@@ -626,8 +568,6 @@ def test_local_model_that_fails_is_reported(fastembed):
 
 NOTES_BY_LANGUAGE = {
     "en": "The password of the server is in the safe, and the door of it is green.",
-    "es": "La contraseña del servidor está en la caja fuerte, y la puerta es de color verde.",
-    "it": "La password del server è nella cassaforte, e la porta non è di colore rosso.",
     "zh": "服务器的密码在保险箱里，门是绿色的。",
 }
 

@@ -22,8 +22,9 @@ from tests.command import NO_SERVER, Run, answer
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama, Refusal
 
-BATCHES = 3  # of 128 chunks
-TEXTS = {f"{number}.md": f"note {number} about the gpu server" for number in range(BATCHES * 128)}
+COUNT = 250  # chunks: two batches, of 128 and fewer
+DIMS = 64
+TEXTS = {f"{number}.md": f"note {number} about the gpu server" for number in range(COUNT)}
 
 Notes = Callable[..., Path]
 
@@ -42,7 +43,7 @@ class Failing(FakeOllama):
 
 @pytest.fixture
 def failing() -> Iterator[Failing]:
-    with Failing() as server:
+    with Failing(dims=DIMS) as server:
         yield server
 
 
@@ -55,11 +56,15 @@ def builtin(environ: dict[str, str], run: Run, notes: Notes) -> dict[str, str]:
 
 
 def ollama(environ: dict[str, str], server: FakeOllama) -> None:
-    environ |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": server.url}
+    environ |= {
+        "HYBRID_MEMORY_PROVIDER": "ollama",
+        "HYBRID_MEMORY_OLLAMA_URL": server.url,
+        "HYBRID_MEMORY_DIMS": str(DIMS),
+    }
 
 
 def settings(server: FakeOllama, **others: Any) -> dict[str, Any]:
-    return {"ollama_url": server.url, **others}
+    return {"ollama_url": server.url, "dims": DIMS, **others}
 
 
 def problems(store: HybridStore) -> list[str]:
@@ -79,29 +84,30 @@ def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_g
         "pending": 0,
         "chunks": 0,
     }
-    assert "160 of 384 chunks have an embedding by ollama nomic-embed-text" in done.stderr
+    assert f"160 of {COUNT} chunks have an embedding by ollama nomic-embed-text" in done.stderr
     stats = answer(run("stats"))
     assert stats["embeddings"]["provider"] == "builtin"
     assert (stats["embedded_count"], stats["building"]) == (
-        384,
-        {"model": "ollama nomic-embed-text", "done": 160, "of": 384},
+        COUNT,
+        {"model": "ollama nomic-embed-text", "done": 160, "of": COUNT},
     )
     found = run("search", "gpu server", "--limit", "1")
     assert answer(found)[0]["source"] == "hybrid"
     assert "answering with the embeddings of builtin" in found.stderr
     doctor = run("doctor", "--json")
     assert any(
-        "has embedded 160 of 384 chunks" in finding["text"] for finding in json.loads(doctor.stdout)
+        f"has embedded 160 of {COUNT} chunks" in finding["text"]
+        for finding in json.loads(doctor.stdout)
     )
     failing.requests_left = 10**9
     failing.embedded.clear()
     report = answer(run("ingest", "--path", str(tmp_path / "memory"), "--incremental"))
-    assert (report["embedded"], report["pending"]) == (224, 0)
-    assert len([text for text in failing.embedded if "note" in text]) == 224
+    assert (report["embedded"], report["pending"]) == (COUNT - 160, 0)
+    assert len([text for text in failing.embedded if "note" in text]) == COUNT - 160
     stats = answer(run("stats"))
     assert (stats["embeddings"]["provider"], stats["embedded_count"], stats["building"]) == (
         "ollama",
-        384,
+        COUNT,
         None,
     )
 
@@ -121,7 +127,7 @@ def test_without_a_server_nothing_changes_and_the_exit_status_says_so(
         assert (done.returncode, json.loads(done.stdout)["status"]) == (1, "incomplete")
     assert "start it with `ollama serve`" in done.stderr
     stats = answer(run("stats"))
-    assert (stats["embedded_count"], stats["pending_count"], stats["building"]) == (384, 0, None)
+    assert (stats["embedded_count"], stats["pending_count"], stats["building"]) == (COUNT, 0, None)
 
 
 def test_a_change_that_is_killed_goes_on_where_it_was(
@@ -141,11 +147,11 @@ def test_a_change_that_is_killed_goes_on_where_it_was(
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     stats = answer(run("stats"))
-    assert (stats["embeddings"]["provider"], stats["embedded_count"]) == ("builtin", 384)
+    assert (stats["embeddings"]["provider"], stats["embedded_count"]) == ("builtin", COUNT)
     made = stats["building"]["done"]
     assert made >= 128
     failing.embedded.clear()
-    assert answer(run("reindex", "--embeddings"))["embedded"] == 384 - made
+    assert answer(run("reindex", "--embeddings"))["embedded"] == COUNT - made
     assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
 
 
@@ -161,7 +167,7 @@ def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(
         failing.requests_left = 10**9
         failing.embedded.clear()
         embedded = store.embed()  # what an ingest does
-        assert (embedded.chunks, embedded.fits) == (384 - 160, True)
+        assert (embedded.chunks, embedded.fits) == (COUNT - 160, True)
         assert problems(store) == []
 
 
@@ -188,7 +194,7 @@ def test_the_new_embeddings_are_those_that_a_fresh_store_has(
         rows = "select doc_id, embedding, truncated, unembeddable from chunks order by doc_id, id"
         ours, theirs = (each.storage.connection.execute(rows).fetchall() for each in (store, fresh))  # type: ignore[attr-defined]
         assert ours == theirs
-        query = [0.1] * 768
+        query = [0.1] * DIMS
         assert store.storage.vectors().nearest(query, 50) == store.storage.vectors().nearest(
             query, 50, exact=True
         )
@@ -207,8 +213,8 @@ def test_a_failure_while_the_sets_are_exchanged_leaves_the_old_one(
         assert store.stats()["embeddings"]["provider"] == "builtin"
         assert building(store.storage) == {
             "model": "ollama nomic-embed-text",
-            "done": 384,
-            "of": 384,
+            "done": COUNT,
+            "of": COUNT,
         }
         assert store.search("gpu")[0]["source"] == "hybrid"
         failing.embedded.clear()
@@ -235,7 +241,7 @@ def test_what_is_new_meanwhile_gets_both_embeddings(
         assert store.stats()["pending_count"] == 0
         failing.requests_left = 10**9
         assert store.embed().fits
-        assert (store.stats()["embedded_count"], problems(store)) == (386, [])
+        assert (store.stats()["embedded_count"], problems(store)) == (COUNT + 2, [])
 
 
 def test_settings_that_are_changed_back_end_the_change(
@@ -262,7 +268,7 @@ def test_a_few_texts_that_the_model_refuses_do_not_hold_up_the_others(
     with HybridStore(db_path, settings(failing)) as store:
         failing.nan = "poisonous"
         assert store.embed().fits
-        assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (384, 1)
+        assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (COUNT, 1)
 
 
 def test_many_texts_that_the_model_refuses_do(failing: Failing, db_path: str) -> None:
@@ -271,7 +277,7 @@ def test_many_texts_that_the_model_refuses_do(failing: Failing, db_path: str) ->
             store.store(f"good/{number}", f"good {number}")
             store.store(f"bad/{number}", f"poisonous {number}")
     with HybridStore(db_path, settings(failing)) as store:
-        failing.spoilt, failing.spoilt_vector = "poisonous", [0.0] * 768
+        failing.spoilt, failing.spoilt_vector = "poisonous", [0.0] * DIMS
         embedded = store.embed()
         assert not embedded.fits
         assert store.stats()["building"] == {
@@ -370,6 +376,7 @@ def unchosen(
     from hybrid_memory import config
 
     monkeypatch.setitem(config.DEFAULTS, "ollama_url", NO_SERVER)
+    monkeypatch.setitem(config.DEFAULTS, "dims", DIMS)
     with HybridStore(db_path) as store:
         Ingest(store).run([str(notes(TEXTS))])
         assert store.stats()["embeddings"]["provider"] == "builtin"
@@ -394,7 +401,7 @@ def test_a_refresh_moves_it_up_for_a_few_seconds_at_a_time(
         failing.slow = 0.5
         refresh(store, embed_seconds=2.0)
         state = store.stats()["building"]
-        assert 0 < state["done"] < state["of"] == 385
+        assert 0 < state["done"] < state["of"] == COUNT + 1
         assert store.search("kettle", mode="vector")[0]["doc_id"] == "memory/new.md"
     failing.slow = 0.0
     with unchosen() as store:

@@ -48,11 +48,6 @@ def test_the_planes_of_three_vectors_as_the_docstring_draws_them() -> None:
     assert list(planes) == [0b001, 0b110, 0b011]
 
 
-def test_scores_by_hand() -> None:
-    counters = counters_of([b"101", b"011", b"010"], [3, -1, 2])
-    assert scores_of(counters, 3) == [3 + 1 + 2, 0 + 0 + 2, 0]  # the second weight wants a 0
-
-
 @given(blocks())
 def test_counters_hold_the_weighted_sums(drawn: tuple[list[list[bytes]], list[int]]) -> None:
     for codes, weights in [(codes, drawn[1]) for codes in drawn[0]]:
@@ -108,44 +103,6 @@ def test_ranked_adds_half_of_what_it_has_given() -> None:
     assert [chosen[0].bit_count() for chosen in lots] == [8, 4, 6, 9, 14, 21, 2]
 
 
-def test_no_blocks_have_no_best() -> None:
-    assert bitplanes.best([], [], 3) == []
-    assert list(bitplanes.ranked([], [], 3)) == []
-
-
-def test_weights_of_zero_rank_nothing_before_anything() -> None:
-    counters = [counters_of([b"10", b"01"], [0, 0])]
-    assert bitplanes.best(counters, [0b11], 1) == [0b11]
-
-
-@given(
-    st.dictionaries(st.integers(0, 99), st.sampled_from([b"00", b"01", b"10", b"11"]), min_size=1)
-)
-def test_insert_changes_only_its_places_and_widens(codes: dict[int, bytes]) -> None:
-    before = {place: [b"00", b"01", b"10", b"11"][place % 4] for place in range(32)}
-    after = before | codes
-    width = 4 if max(after) < 32 else 16
-    planes = bitplanes.insert(bitplanes.insert(b"", before, 4), codes, width)
-    assert len(planes) == 2 * width
-    for j in range(2):
-        plane = int.from_bytes(planes[j * width : (j + 1) * width], "little")
-        assert list(bitplanes.places(plane)) == sorted(
-            place for place, code in after.items() if code[j : j + 1] == b"1"
-        )
-
-
-def test_differing_names_the_places() -> None:
-    planes = planes_of([b"101", b"011", b"010"])
-    assert list(
-        bitplanes.places(bitplanes.differing(planes, planes_of([b"101", b"111", b"011"]), 8))
-    ) == [1, 2]
-
-
-def test_code_is_above_the_center_not_at_it() -> None:
-    assert bitplanes.code([0.5, 0.0, -0.5], [[0.0, 0.0, 0.0]]) == b"100"
-    assert bitplanes.code([0.5, 0.6, 0.7], [[0.6, 0.6, 0.6]]) == b"001"
-
-
 def test_a_vector_of_few_dimensions_has_a_number_from_0_to_3_for_each_distance() -> None:
     limits = bitplanes.thresholds([0.0, 0.0, 0.0, 0.0], 8)  # far is farther than 1/2
     signs_and_fine_bits = bitplanes.code([-0.7, -0.3, 0.3, 0.7], limits)
@@ -162,33 +119,6 @@ def test_with_many_dimensions_there_are_only_signs() -> None:
         assert bitplanes.plane_count(dims) == count
         assert len(bitplanes.code(center, bitplanes.thresholds(center, count))) == count
         assert set(bitplanes.weights([1.0] * dims, center, count)) == set(range(count))
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.data())
-def test_a_score_is_the_sum_of_products_of_weights_and_numbers(
-    numbers: list[int], data: st.DataObject
-) -> None:
-    center = [0.0] * len(numbers)
-    limits = bitplanes.thresholds(center, 2 * len(center))
-    _, _, above = limits
-    far = above[0]
-    vector = [far * (-1.5, -0.5, 0.5, 1.5)[number] for number in numbers]
-    size = st.floats(-1, 1).filter(bool)
-    query = data.draw(st.lists(size, min_size=len(numbers), max_size=len(numbers)))
-    weights = bitplanes.weights(query, center, 2 * len(center))
-    [score] = scores_of(
-        bitplanes.counters(planes_of([bitplanes.code(vector, limits)]), 8, weights), 1
-    )
-    assert score == sum(
-        abs(weight) * (number if weight > 0 else 3 - number)
-        for j, number in enumerate(numbers, len(numbers))
-        for weight in [weights.get(j, 0)]
-    )
-
-
-def test_mean_is_by_component() -> None:
-    assert bitplanes.mean(iter([[1.0, 2.0], [3.0, 6.0]])) == [2.0, 4.0]
-    assert bitplanes.mean([(1.0, 2.0)]) == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -212,14 +142,3 @@ def test_weights_are_the_query_less_its_share_of_the_center(
     signs = {j: 2 * weight for j, weight in expected.items()}
     fine = {len(query) + j: weight for j, weight in expected.items()}
     assert bitplanes.weights(query, center, 2 * len(query)) == signs | fine
-
-
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=50))
-def test_weights_fit_their_bits(query: list[float]) -> None:
-    weights = bitplanes.weights(query, [0.0] * len(query), 2 * len(query))
-    assert max(map(abs, weights.values()), default=0) == (6 if any(query) else 0)
-
-
-@given(st.sets(st.integers(0, bitplanes.PLACES - 1)))
-def test_mask_and_places_are_inverses(places: set[int]) -> None:
-    assert list(bitplanes.places(bitplanes.mask(places))) == sorted(places)

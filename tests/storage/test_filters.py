@@ -1,13 +1,10 @@
 import json
-import os
 import random
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pytest
@@ -20,15 +17,13 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import accepts, new_vectors
-from hybrid_memory.search.request import Request
 from hybrid_memory.storage import keyword, selection
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.matching import have_values
 from hybrid_memory.storage.prepared import Prepared
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
-from hybrid_memory.storage.sqlite.catalog import SQLiteCatalog
-from hybrid_memory.storage.sqlite.selection import condition
+from hybrid_memory.storage.sqlite.engine import SQLiteStorage
 from hybrid_memory.text.query import Query
 from hybrid_memory.text.tags import filterable_tags
 from tests.command import Run
@@ -73,35 +68,19 @@ def ids(store: HybridStore, filters: Filters, mode: str = "keyword") -> list[str
     [
         ({"tags": ["ops", "gpu"]}, "gpu", True),
         ({"tags": ["ops", "gpu"]}, "#GPU", True),
-        ({"tags": ["#Ops"]}, "ops", True),
-        ({"tags": "ops, gpu"}, "gpu", True),
         ({"tags": "#ops #gpu"}, "ops", True),
         ({"tag": "ops"}, "ops", True),
         ({"tags": ["infra/gpu"]}, "infra", True),
         ({"tags": [["gpu"]]}, "gpu", False),
-        ({"of": {"tags": ["gpu"]}}, "gpu", False),
         ({"title": '"tags": ["gpu"]'}, "gpu", False),
-        ({"tags": ['a "gpu" b']}, "gpu", False),
-        ({"tags": ["a]", "gpu"], "x": "{"}, "gpu", True),
         ({"tags": ["a, b"]}, "a, b", False),
-        ({"tags": ['"gpu"']}, "\\", False),
-        ({"tags": ["gpu", ""]}, "", False),
-        ({"tags": ["infra/gpu"]}, "infra/gpu", True),
-        ({"tags": ["infra/gpu"]}, "gpu", False),
-        ({"tags": ["infra"]}, "infra/gpu", False),
         ({"tags": ["infrared"]}, "infra", False),
-        ({"tags": ["machine learning"]}, "Machine Learning", True),
         ({"tags": "machine learning, ops"}, "machine learning", True),
         ({"tags": ["machine learning"]}, "learning", True),
         ({"tags": ["Straße"]}, "STRASSE", True),
-        ({"tags": ["东京"]}, "东京", True),
         ({"tags": [2026, True, None]}, "2026", True),
         ({"tags": {"a": "ops"}}, "ops", False),
-        ({"tags": None}, "ops", False),
-        ({"tags": "ops,"}, "#", False),
         ({"tags": ""}, "", False),
-        ({"title": "ops"}, "ops", False),
-        ({}, "ops", False),
     ],
 )
 def test_tags(metadata: dict[str, Any], tag: str, has: bool) -> None:
@@ -115,23 +94,14 @@ def test_tags(metadata: dict[str, Any], tag: str, has: bool) -> None:
     [
         ({"key": "Ann"}, "ann", True),
         ({"key": "Ann Lee"}, "ann", False),
-        ({"key": ["Ann", "Bob"]}, "bob", True),
-        ({"key": 3}, "3", True),
         ({"key": 3.5}, "3.5", True),
-        ({"key": True}, "true", True),
         ({"key": False}, "False", True),
         ({"key": [1, True]}, "true", True),
         ({"key": None}, "", False),
         ({"key": ""}, "", True),
-        ({"key": "日本"}, "日本", True),
-        ({"other": "ann"}, "ann", False),
-        ({"key": "[[Steph Ango]]"}, "steph ango", True),
         ({"key": ["x", "[[people/Steph Ango|Steph]]"]}, "Steph Ango", True),
         ({"key": "[[people/Steph Ango|Steph]]"}, "steph", True),
-        ({"key": "[[people/Steph Ango|Steph]]"}, "people/Steph Ango", True),
-        ({"key": "[[people/Steph Ango|Steph]]"}, "[[people/Steph Ango|Steph]]", True),
         ({"key": "[[Steph Ango]]"}, "ango", False),
-        ({"key": "with [[Steph Ango]]"}, "with steph ango", True),
     ],
 )
 def test_values(metadata: dict[str, Any], value: str, has: bool) -> None:
@@ -144,31 +114,6 @@ NESTED = {
     "a.b": "whole",
     "a": {"b": "nested", "b.c": 1},
 }
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "has"),
-    [
-        ("server.port", "2222", True),
-        ("server.port", "22", False),
-        ("server.names", "RACK", True),
-        ("server", "2222", False),
-        ("port", "2222", False),
-        ("server.", "2222", False),
-        ("people.name", "ann", True),
-        ("people.name", "bob", True),
-        ("people.at.city", "ulm", True),
-        ("people", "Cid", True),
-        ("people", "Ann", False),
-        ("a.b", "whole", True),
-        ("a.b", "nested", True),
-        ("a.b.c", "1", True),
-        (".", "1", False),
-        ("..", "1", False),
-    ],
-)
-def test_dotted_keys_are_those_of_maps_below(key: str, value: str, has: bool) -> None:
-    assert have_values(json.dumps(NESTED), [(key, value)]) is has
 
 
 def test_filters_by_dotted_keys(store: HybridStore) -> None:
@@ -199,12 +144,12 @@ def test_a_key_that_is_a_map_is_told_with_the_keys_below(store: HybridStore) -> 
 
 values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
 )
 
 
-@given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values), st.text())
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values, max_size=3), st.text())
 def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) -> None:
     have_values(json.dumps(metadata), [("x", text)])
     filterable_tags(json.dumps(metadata), [])
@@ -242,13 +187,6 @@ def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore)
     assert ids(store, Filters(tags=["work"])) == []
 
 
-def test_a_filter_on_tags_that_many_have_is_the_same_in_any_mode(store: HybridStore) -> None:
-    put(store, {f"{number}": {"tags": ["all", *["few"] * (number == 3)]} for number in range(40)})
-    for mode in ("keyword", "vector", "hybrid"):
-        assert len(ids(store, Filters(tags=["all"]), mode)) == 40
-        assert ids(store, Filters(tags=["few"]), mode) == ["3"]
-
-
 def test_documents_that_link_to_another_one(store: HybridStore) -> None:
     for doc_id, text in {
         "v/a.md": "server",
@@ -272,67 +210,30 @@ SECTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("heading", "expected"),
-    [
-        ("Meeting", ["Costs", "Meeting", "Power", "meeting"]),
-        ("meeting > costs", ["Costs", "Power"]),
-        ("Costs > Power", ["Power"]),
-        ("Meeting > Power", []),
-        ("übung", ["meeting", "ÜBUNG"]),
-        ("Meeting → 東京", ["Costs of power", "Meeting → 東京"]),
-        ("Cost", []),
-    ],
-)
+BELOW = {
+    "Meeting": ["Costs", "Meeting", "Power", "meeting"],
+    "meeting > costs": ["Costs", "Power"],
+    "Meeting > Power": [],
+    "übung": ["meeting", "ÜBUNG"],
+    "Meeting → 東京": ["Costs of power", "Meeting → 東京"],
+    "Cost": [],
+}
+
+
 @pytest.mark.parametrize("broad", [0.0, 1.1])
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
-def test_passages_below_a_heading(
-    store: HybridStore, heading: str, expected: list[str], broad: float, mode: str
-) -> None:
+def test_passages_below_a_heading(store: HybridStore, broad: float, mode: str) -> None:
     for doc_id, text in SECTIONS.items():
         store.store(doc_id, text)
-    assert (
-        sorted(
-            hit["heading"] for hit in found(store, "server", mode, Filters(heading=heading), broad)
-        )
-        == expected
-    )
-    in_a = [
-        hit
-        for hit in found(store, "server", mode, Filters(heading=heading, inside="a"), broad)
-        if hit["doc_id"] != "a"
-    ]
-    assert in_a == []
-
-
-def test_documents_with_a_heading_are_listed(store: HybridStore) -> None:
-    for doc_id, text in SECTIONS.items():
-        store.store(doc_id, text)
-    assert {
-        found["doc_id"] for found in documents(store, filters=Filters(heading="costs"))["documents"]
-    } == {"a"}
-
-
-def test_a_heading_without_words_is_told(store: HybridStore) -> None:
-    put(store, {"a": {}})
+    for heading, expected in BELOW.items():
+        hits = found(store, "server", mode, Filters(heading=heading), broad)
+        assert sorted(hit["heading"] for hit in hits) == expected, heading
+        hits = found(store, "server", mode, Filters(heading=heading, inside="a"), broad)
+        assert {hit["doc_id"] for hit in hits} <= {"a"}, heading
+    listed = documents(store, filters=Filters(heading="costs"))["documents"]
+    assert [document["doc_id"] for document in listed] == ["a"]
     with pytest.raises(QueryError, match="has no word"):
         ids(store, Filters(heading="→"))
-
-
-def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
-    for doc_id, people in (("both", "[ann, bob]"), ("one", "[bob]")):
-        run("store", "--doc-id", doc_id, "--text", f"---\npeople: {people}\n---\nserver")
-    done = run(
-        "search", "server", "--where", "people=ann", "--where", "people=bob", "--format", "paths"
-    )
-    assert done.stdout == "both\n"
-
-
-def test_an_argument_that_is_no_utf8_finds_nothing(run: Run) -> None:
-    run("store", "--doc-id", "it", "--text", "server")
-    for option in (b"--tag=\xff", b"--collection=\xff", b"--where=a=\xff", b"--heading=Costs\xff"):
-        done = run("search", "server", os.fsdecode(option), "--quiet")
-        assert (done.returncode, json.loads(done.stdout)) == (0, [])
 
 
 # Ids and collections
@@ -349,33 +250,26 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("inside", "expected"),
-    [
-        ("memory/", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
-        ("memory/2026-*", ["memory/2026-01-05.md", "memory/2026-02-01.md"]),
-        ("memory/*.md", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
-        ("memory/2026-0[2-9]*", ["memory/2026-02-01.md"]),
-        ("*/a.md", ["memory/old/a.md", "memory2/a.md", "notes1/a.md", "notes[1]/a.md"]),
-        ("memory", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
-        ("Memory/", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
-        ("memory/old/a.md", ["memory/old/a.md"]),
-        ("notes[1]/", ["notes1/a.md"]),
-        ("notes[[]1]/", ["notes[1]/a.md"]),
-        ("a?.md", ["a?.md", "ab.md"]),
-        ("a[?].md", ["a?.md"]),
-        ("%", []),
-        ("[", []),
-        ("", []),
-    ],
-)  # fmt: skip
-def test_inside_is_a_glob_on_ids(store: HybridStore, inside: str, expected: list[str]) -> None:
+INSIDE = {
+    "memory/": ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"],
+    "memory/2026-0[2-9]*": ["memory/2026-02-01.md"],
+    "*/a.md": ["memory/old/a.md", "memory2/a.md", "notes1/a.md", "notes[1]/a.md"],
+    "Memory": ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"],
+    "memory/old/a.md": ["memory/old/a.md"],
+    "notes[1]/": ["notes1/a.md"],
+    "notes[[]1]/": ["notes[1]/a.md"],
+    "a?.md": ["a?.md", "ab.md"],
+    "%": [],
+    "[": [],
+    "": [],
+}
+
+
+def test_inside_is_a_glob_on_ids(store: HybridStore) -> None:
     put(store, {path: {} for path in PATHS})
-    assert (
-        ids(store, Filters(inside=inside))
-        == ids(store, Filters(inside=inside), "vector")
-        == expected
-    )
+    for inside, expected in INSIDE.items():
+        for mode in ("keyword", "vector"):
+            assert ids(store, Filters(inside=inside), mode) == expected, inside
 
 
 def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
@@ -402,48 +296,40 @@ DATED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("since", "until", "expected"),
-    [
-        ("2026-01-31", None, DATED[1:7]),
-        (None, "2026-01-31", DATED[:2]),
-        ("2026-02", "2026-02", ["2026-02", "2026-02-28"]),
-        (None, "2026-01", DATED[:2]),
-        ("2026-02-10", None, DATED[2:7]),  # the month may have been meant
-        (None, "2026-02-10", DATED[:3]),
-        ("7d", None, DATED[4:7]),
-        ("1w", "0d", DATED[4:6]),
-        ("6d", None, DATED[5:7]),
-        (None, "7d", DATED[:5]),
-        ("1m", None, DATED[2:7]),
-        ("99999y", None, DATED[:7]),
-        ("2026-03-16", "2026-01-01", []),
-    ],
-)
+PERIODS = [
+    ("2026-01-31", None, DATED[1:7]),
+    (None, "2026-01-31", DATED[:2]),
+    ("2026-02", "2026-02", ["2026-02", "2026-02-28"]),
+    ("2026-02-10", None, DATED[2:7]),  # the month may have been meant
+    (None, "2026-02-10", DATED[:3]),
+    ("1w", "0d", DATED[4:6]),
+    ("6d", None, DATED[5:7]),
+    ("1m", None, DATED[2:7]),
+    ("99999y", None, DATED[:7]),
+    ("2026-03-16", "2026-01-01", []),
+]
+
+
 def test_dates_are_days_months_or_ages_and_the_undated_are_never_among_them(
-    store: HybridStore, since: str | None, until: str | None, expected: list[str]
+    store: HybridStore,
 ) -> None:
     put(store, {f"{day}.md": {} for day in DATED})
-    found = ids(store, Filters(since=since, until=until))
-    assert found == sorted(f"{day}.md" for day in expected)
-    assert found == ids(store, Filters(since=since, until=until), "vector")
+    for since, until, days in PERIODS:
+        filters, expected = Filters(since=since, until=until), sorted(f"{day}.md" for day in days)
+        for mode in ("keyword", "vector"):
+            assert ids(store, filters, mode) == expected, (since, until)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "2026-13", "2026-02-30", "7 d", "-7d", "7", "26-01-05"]
+    ("option", "text"),
+    [("--since", ""), ("--since", "soon"), ("--until", "2026-02-30"), ("--until", "-7d")],
 )
-@pytest.mark.parametrize("option", ["--since", "--until"])
 def test_what_is_no_date_is_wrong_usage(run: Run, option: str, text: str) -> None:
     run("store", "--doc-id", "it", "--text", "server")
     done = run("search", "server", f"{option}={text}")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{text!r} is not a date: write 2026-01-05" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_dates_of_the_library_are_checked_too(store: HybridStore) -> None:
-    with pytest.raises(ValueError, match="is not a date"):
-        store.search("x", filters=Filters(until=""))
 
 
 # Both legs
@@ -485,9 +371,8 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore]:
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("exact", [False, True])
 def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(
-    large: HybridStore, exact: bool
+    large: HybridStore,
 ) -> None:
     wanted = Filters(inside="wanted/")
     allowed = {
@@ -499,7 +384,7 @@ def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(
     assert len(allowed) == 100
     assert large.storage.connection.execute("select count(*) from vector_blocks").fetchone()[0] > 10
 
-    def found(mode: str, limit: int) -> list[tuple[str, float]]:
+    def found(mode: str, limit: int, exact: bool) -> list[tuple[str, float]]:
         hits = large.search("server password", limit, mode, filters=wanted, exact=exact)
         return [(hit["doc_id"], hit["scores"][mode]) for hit in hits]
 
@@ -514,11 +399,11 @@ def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(
     cosines = index.VectorSearch(large.storage.connection, TopicEmbedder()).cosines(query, allowed)
     nearest = sorted((-cosine, id) for id, cosine in cosines.items() if cosine > 0)
     assert len(nearest) >= 50
-    for limit in (1, 10, 50):
-        assert [score for _, score in found("keyword", limit)] == pytest.approx(
+    for limit, exact in product((1, 10, 50), (False, True)):
+        assert [score for _, score in found("keyword", limit, exact)] == pytest.approx(
             [score for _, score in keyword[:limit]], rel=1e-5
         )
-        assert [score for _, score in found("vector", limit)] == pytest.approx(
+        assert [score for _, score in found("vector", limit, exact)] == pytest.approx(
             [-c for c, _ in nearest[:limit]], abs=1e-5
         )
         hybrid = large.search("server password", limit, filters=wanted, exact=exact)
@@ -533,13 +418,9 @@ def test_a_fragment_and_a_name_are_looked_for_under_the_filter(store: HybridStor
         hits = store.search(query, mode="keyword", filters=inside)
         assert [hit["doc_id"] for hit in hits] == ["b/x.md"], query
     assert store.search("a/x.md", mode="keyword", filters=Filters(inside="c/")) == []
-
-
-@pytest.mark.sqlite
-def test_an_expression_is_looked_for_under_the_filter(store: HybridStore) -> None:
-    put(store, {"a/x.md": {}, "b/x.md": {}})
-    hits = store.search("serv*", mode="keyword", filters=Filters(inside="b/"), fts_syntax=True)
-    assert [hit["doc_id"] for hit in hits] == ["b/x.md"]
+    if isinstance(store.storage, SQLiteStorage):
+        hits = store.search("serv*", mode="keyword", filters=inside, fts_syntax=True)
+        assert [hit["doc_id"] for hit in hits] == ["b/x.md"]
 
 
 # The table of the chosen
@@ -573,40 +454,6 @@ def test_inside_a_transaction_of_the_callers_nothing_is_left_either(store: Hybri
     assert ids(store, Filters()) == []
 
 
-@pytest.mark.sqlite
-def test_a_file_that_nobody_may_write_to_is_searched(
-    store: HybridStore, db_path: str, tmp_path: Path
-) -> None:
-    put(store, {"a": {}, "b": {}})
-    store.close()
-    Path(db_path).chmod(0o400)
-    tmp_path.chmod(0o500)
-    try:
-        with HybridStore(db_path, {"provider": "none"}, create=False) as opened:
-            assert ids(opened, Filters(inside="b")) == ["b"]
-    finally:
-        tmp_path.chmod(0o700)
-
-
-@pytest.mark.sqlite
-def test_a_search_waits_for_no_writer(store: HybridStore, db_path: str) -> None:
-    put(store, {"a": {}, "b": {}})
-    writer = sqlite3.connect(db_path, isolation_level=None)
-    writer.execute("begin immediate")
-    writer.execute("update documents set doc_id = 'c' where doc_id = 'b'")
-    code = (
-        "import sys; from hybrid_memory import HybridStore; from hybrid_memory.storage.filters import Filters\n"
-        "with HybridStore(sys.argv[1], {'provider': 'none'}) as store:\n"
-        "    print([hit['doc_id'] for hit in store.search('server', filters=Filters(inside='b'))])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, db_path], capture_output=True, text=True, timeout=20
-    )
-    writer.execute("rollback")
-    writer.close()
-    assert done.stdout == "['b']\n", done.stderr
-
-
 def test_a_thousand_tags_and_values_are_one_condition(store: HybridStore) -> None:
     tags = [f"t{number}" for number in range(1001)]
     put(store, {"all": {"tags": tags, "k": tags}, "none": {"tags": tags[1:], "k": tags}})
@@ -617,53 +464,6 @@ def test_a_glob_that_sqlite_does_not_take_is_named(store: HybridStore) -> None:
     put(store, {"a": {}})
     with pytest.raises(QueryError, match="the glob has 60,000 characters"):
         store.search("server", filters=Filters(inside="*a" * 30_000))
-
-
-@pytest.mark.sqlite
-def test_filters_that_every_document_fulfils_make_no_table(store: HybridStore) -> None:
-    put(store, {"a": {"tags": "x"}, "b": {"tags": "x"}})
-    statements: list[str] = []
-    store.storage.connection.set_trace_callback(statements.append)
-    for filters in (Filters(), Filters(inside="*"), Filters(tags=["x"])):
-        assert ids(store, filters) == ["a", "b"]
-    assert [statement for statement in statements if "chosen" in statement] == []
-
-
-@given(st.sets(st.integers(0, 9)))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
-)
-def test_few_and_many_documents_are_chosen_alike(ten: HybridStore, wanted: set[int]) -> None:
-    glob = f"[{''.join(map(str, wanted)) or 'x'}]"
-    for mode in ("keyword", "vector", "hybrid"):
-        assert ids(ten, Filters(inside=glob), mode) == sorted(map(str, wanted))
-
-
-@pytest.fixture
-def ten(store: HybridStore) -> HybridStore:
-    put(store, {str(number): {} for number in range(10)})
-    return store
-
-
-@pytest.mark.sqlite
-def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> None:
-    """Stored texts lie on overflow pages, after the columns that filters read."""
-    for number in range(3):
-        store.store(f"{number}", "server " + "word " * 200_000, {"tags": "x" if number else "y"})
-    store.storage.connection.execute("pragma cache_size = 10")
-    where, values = condition(
-        store.storage.connection, Filters(where={"tags": "x"}), lambda: store.storage.links
-    )
-    columns = [row[1] for row in store.storage.connection.execute("pragma table_info(documents)")]
-    assert columns.index("metadata") < columns.index("content")
-    plan = [
-        row[3]
-        for row in store.storage.connection.execute(
-            f"explain query plan {SQLiteCatalog.TOTAL.format(condition=where)}", values
-        )
-    ]
-    assert plan == ["SCAN d"]
-    assert ids(store, Filters(tags=["y"])) == ["0"]
 
 
 # What is read, and how much
@@ -702,7 +502,7 @@ BROADLY = [
 
 @pytest.mark.sqlite
 def test_a_filter_that_leaves_much_looks_only_at_what_is_found(store: HybridStore) -> None:
-    notes_of(store, 1500)
+    notes_of(store, 900)
     statements: list[str] = []
     store.storage.connection.set_trace_callback(statements.append)
     for filters in BROADLY:
@@ -719,11 +519,11 @@ def test_a_filter_that_leaves_much_looks_only_at_what_is_found(store: HybridStor
 
 
 @pytest.mark.sqlite
-def test_a_filter_that_leaves_little_lists_it(store: HybridStore) -> None:
-    notes_of(store, 1000)
+def test_a_filter_that_leaves_little_lists_it(many: HybridStore) -> None:
     statements: list[str] = []
-    store.storage.connection.set_trace_callback(statements.append)
-    assert len(ids(store, Filters(tags=["few"]))) == 10
+    many.storage.connection.set_trace_callback(statements.append)
+    assert len(ids(many, Filters(tags=["few"]))) == 6
+    many.storage.connection.set_trace_callback(None)
     assert (
         len([statement for statement in statements if "insert into temp.chosen" in statement]) == 1
     )
@@ -808,7 +608,7 @@ def answered(
     return sorted(hit["doc_id"] for hit in store.search(query, 50, mode, filters=filters))
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("mode", ["keyword", "vector"])
 def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
     store: HybridStore, mode: str
 ) -> None:
@@ -830,7 +630,7 @@ def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
     assert "server" in Filters(without=without).without[0].tokens
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("mode", ["keyword", "vector"])
 def test_a_filter_with_a_minus_leaves_out_the_documents_that_it_finds(
     store: HybridStore, mode: str
 ) -> None:
@@ -872,9 +672,9 @@ def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -
     assert answered(store, query('-in:"x{}"', 200)) == ["a", "b"]
     for operator in ('-tag:"t{}"', '-in:"x{}"', 'tag:"t{}"', 'where:"x{}=y"', '-"word{}"'):
         with pytest.raises(QueryError, match="more than 200 filters"):
-            store.search(query(operator, 1000))
-    assert answered(store, query("tag:t{}", 1000)) == ["a", "b"]  # words
-    assert answered(store, query("-word{}", 1000)) == ["a", "b"]
+            store.search(query(operator, 201))
+    assert answered(store, query("tag:t{}", 300)) == ["a", "b"]  # words
+    assert answered(store, query("-word{}", 300)) == ["a", "b"]
 
 
 def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStore) -> None:
@@ -934,9 +734,3 @@ def test_a_word_that_means_nothing_finds_nothing_under_a_filter(store: HybridSto
     put(store, {"a": {"tags": ["x"]}, "b": {"tags": ["x"]}})
     assert answered(store, "tag:x gnarp") == []
     assert answered(store, "tag:x server") == ["a", "b"]
-
-
-def test_in_a_text_that_is_no_query_operators_are_words(store: HybridStore) -> None:
-    store.store("a", "server of the processes")
-    request = Request(literal=True)
-    assert [hit["doc_id"] for hit in store.answer("server -processes", request).results] == ["a"]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
-from hybrid_memory.storage.fts_expressions import folded_expression, match_expression
+from hybrid_memory.storage.fts_expressions import match_expression
 from hybrid_memory.storage.keyword import LONG
 from hybrid_memory.storage.rows import best_first
 from hybrid_memory.storage.sqlite.chunks import in_order
 from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
-from hybrid_memory.text.query import MAX_TOKENS, Query
+from hybrid_memory.text.query import Query
 
 Found = Callable[[str], list[str]]
 
@@ -65,18 +65,6 @@ def test_better_matches_rank_higher_with_positive_scores(keyword_store: HybridSt
     assert hits[0]["source"] == "keyword"
 
 
-def test_absent_term_finds_nothing(keyword_store: HybridStore, found: Found) -> None:
-    put(keyword_store, a="gpu server")
-    assert found("zebra") == []
-
-
-def test_one_matching_word_of_a_question_is_enough(
-    keyword_store: HybridStore, found: Found
-) -> None:
-    put(keyword_store, a="The password rotates monthly.", b="Dogs bark.")
-    assert found("What's the password for a machine nobody wrote about?") == ["a"]
-
-
 def test_heading_path_counts_and_is_not_in_the_text(keyword_store: HybridStore) -> None:
     put(keyword_store, a="# GPU server\n\n## SSH\n\nport 2222", b="# Router\n\n## SSH\n\nport 22")
     hits = keyword_store.search("gpu ssh port", mode="keyword")
@@ -87,8 +75,8 @@ def test_heading_path_counts_and_is_not_in_the_text(keyword_store: HybridStore) 
 
 @pytest.mark.parametrize(
     "query",
-    ["", "   ", "!?.", '"', "b AND", "NEAR(", "col:x", "-x", "*", "^", "or", "pl", "(((", "z OR OR b", "\0", "x\0y", "\ud800", "'; drop table chunks; --",
-     "\u202e\u200f", "{heading}: y", "x" * 100_000, "wörd " * 20_000, "😀", "_", "%", "qqсервер"],
+    ["", "!?.", '"', "NEAR(", "-x", "z OR OR b", "x\0y", "\ud800", "'; drop table chunks; --",
+     "\u202e\u200f", "x" * 100_000, "wörd " * 20_000, "qqсервер"],
 )  # fmt: skip
 def test_no_query_raises(keyword_store: HybridStore, query: str) -> None:
     put(keyword_store, n="plain text", m="ok")
@@ -115,7 +103,11 @@ def test_a_text_is_found_by_itself(keyword_store: HybridStore, text: str) -> Non
 
 @pytest.mark.parametrize(
     "query",
-    ["what's the password?", "(password)", "password:", "password!", '"password', "`password`"],
+    [
+        "what's the password?",
+        "password:",
+        '"password',
+    ],
 )
 def test_punctuation_around_a_word_does_not_hide_it(
     keyword_store: HybridStore, found: Found, query: str
@@ -126,8 +118,8 @@ def test_punctuation_around_a_word_does_not_hide_it(
 
 @pytest.mark.parametrize(
     ("text", "query"),
-    [("Lỗi kết nối", "loi ket noi"), ("sữa đặc", "sua dac"), ("ΑΘΗΝΑ", "αθήνα"), ("IŞIK", "ışık"), ("مُحَمَّد", "محمد"),
-     ("résumé", "RESUME"), ("日本語の文章", "日本語"), ("스키마를 바꾸다", "스키마"), ("用Docker部署服务", "部署"), ("ภาษาไทยง่าย", "ไทย"), ("हिन्दी में", "हिन्दी")],
+    [("Lỗi kết nối", "loi ket noi"), ("IŞIK", "ışık"), ("مُحَمَّد", "محمد"),
+     ("日本語の文章", "日本語"), ("用Docker部署服务", "部署"), ("ภาษาไทยง่าย", "ไทย"), ],
 )  # fmt: skip
 def test_every_script_is_found_with_and_without_marks(
     keyword_store: HybridStore, found: Found, text: str, query: str
@@ -139,28 +131,13 @@ def test_every_script_is_found_with_and_without_marks(
 
 @pytest.mark.parametrize(
     ("fragment", "text"),
-    [("ollam", "Ollama runs"), ("🎉", "done 🎉"), ("→", "a → b"), ("100%", "now 100% done")],
+    [("ollam", "Ollama runs"), ("→", "a → b"), ("100%", "now 100% done")],
 )
 def test_fragments_are_found_as_substrings_when_no_word_matches(
     keyword_store: HybridStore, found: Found, fragment: str, text: str
 ) -> None:
     put(keyword_store, it=text, other="nothing here")
     assert found(fragment) == ["it"]
-
-
-def test_a_percent_sign_is_no_wildcard(keyword_store: HybridStore, found: Found) -> None:
-    put(keyword_store, a="plain")
-    assert found("p%n") == []
-
-
-@pytest.mark.sqlite
-def test_long_query_is_cut_to_its_first_terms(keyword_store: HybridStore) -> None:
-    statements: list[str] = []
-    keyword_store.storage.connection.set_trace_callback(statements.append)
-    FTSIndex(keyword_store.storage.connection).ranked(
-        Query(" ".join(f"w{i}" for i in range(5000))), 10
-    )
-    assert max(statement.count(" OR ") for statement in statements) == MAX_TOKENS - 1
 
 
 def test_expression_quotes_every_term() -> None:
@@ -179,17 +156,6 @@ def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: Hyb
 
 
 @pytest.mark.sqlite
-def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, found: Found) -> None:
-    put(keyword_store, a="gpu server", b="gpu farm")
-    keyword_store.storage.connection.execute(
-        "insert into chunks_fts (chunks_fts) values ('delete-all')"
-    )
-    assert found("servers") == []
-    FTSIndex(keyword_store.storage.connection).reindex()
-    assert found("servers") == ["a"]
-
-
-@pytest.mark.sqlite
 def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server")
     keyword_store.storage.connection.execute(
@@ -197,28 +163,6 @@ def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found)
     )
     FTSIndex(keyword_store.storage.connection).reindex()
     assert found("gpu") == ["a"]
-
-
-@pytest.mark.sqlite
-def test_reindex_after_delete_does_not_bring_back(keyword_store: HybridStore, found: Found) -> None:
-    put(keyword_store, a="gpu server", b="gpu farm")
-    keyword_store.delete("a")
-    FTSIndex(keyword_store.storage.connection).reindex()
-    assert found("gpu") == ["b"]
-
-
-@pytest.mark.sqlite
-def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
-    put(keyword_store, a="gpu server", b="東京都")
-    keyword_store.delete("a")
-    put(keyword_store, b="changed")
-    keyword_store.storage.connection.execute(
-        "insert into chunks_fts (chunks_fts) values ('integrity-check')"
-    )
-    with pytest.raises(sqlite3.OperationalError):
-        keyword_store.storage.connection.execute(
-            "insert into chunks_fts (chunks_fts) values ('nonsense')"
-        )
 
 
 @pytest.fixture
@@ -278,19 +222,6 @@ def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(
 
 
 @pytest.mark.sqlite
-def test_ranks_behind_the_best_are_exact(crowded: HybridStore) -> None:
-    """The best passage has the rare word; most others that have it are long, and rank behind short
-    ones with the common word.
-    """
-    put(crowded, best="zebra")
-    put(crowded, **{f"long{number}": "zebra " + "filler " * 400 for number in range(24)})
-    put(crowded, **{f"short{number}": "apple" for number in range(90)})
-    found = [hit["doc_id"] for hit in FTSIndex(crowded.storage.connection).search("zebra apple", 9)]
-    assert found[0] == "best"
-    assert all(doc_id.startswith("short") for doc_id in found[1:])
-
-
-@pytest.mark.sqlite
 def test_the_first_ten_of_long_questions_are_exact(crowded: HybridStore) -> None:
     """Here rows of common terms are left out on an estimate, which a text of common words refutes."""
     conn = crowded.storage.connection
@@ -324,11 +255,10 @@ def test_a_long_question_scores_more_rows_first(crowded: HybridStore) -> None:
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("query", ["w0", "w0 w1 w59", "w3 w50"])
-def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None:
+def test_no_table_is_scanned_for_words(crowded: HybridStore) -> None:
     statements: list[str] = []
     crowded.storage.connection.set_trace_callback(statements.append)
-    FTSIndex(crowded.storage.connection).ranked(Query(query), 10)
+    FTSIndex(crowded.storage.connection).ranked(Query("w0 w1 w59"), 10)
     crowded.storage.connection.set_trace_callback(None)
     plans = [
         row[3]
@@ -349,7 +279,7 @@ def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None
 @pytest.mark.sqlite
 @pytest.mark.parametrize(
     "query",
-    ["notes/getting-started.md", "getting-started.md", "getting-started", "Getting Started", "./notes/getting-started.md", "memory/notes/getting-started.md", "`getting_started`"],
+    ["notes/getting-started.md", "getting-started.md", "Getting Started", "./notes/getting-started.md", ],
 )  # fmt: skip
 def test_document_of_that_name_is_first(
     keyword_store: HybridStore, found: Found, query: str
@@ -449,17 +379,12 @@ def test_exact_phrase_is_first(keyword_store: HybridStore, found: Found) -> None
     [
         ("ollam*", ["a"]),
         ("NEAR(ollama server, 3)", ["a"]),
-        ("NEAR(ollama server, 1)", []),
         ("server NOT ollama", ["b"]),
-        ("heading: servers", ["b"]),
         ("content: servers NOT heading: servers", ["a"]),
-        ("- content: servers", ["b"]),
         ('"Sữa 東京"', ["c"]),
-        ("SUA AND 京", ["c"]),
         ("sữa AND 東*", ["c"]),
         ("→", []),
         ('""', []),
-        ("  ", []),
     ],
 )
 def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list[str]) -> None:
@@ -471,13 +396,10 @@ def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("a AND", 'fts5: syntax error near "", at its end'),
         ("a b) c)", 'fts5: syntax error near ")", at character 4'),
         ("sữa AND ) x )", 'fts5: syntax error near ")", at character 9'),
-        ("what? ", 'fts5: syntax error near "?", at character 5'),
         ('say "hello', "unterminated string, at character 5"),
         ("a nothere: b", "no such column: nothere, at character 3"),
-        ("*reads", 'fts5: syntax error near "*", at character 1'),
         ("NEAR(a b, x)", 'expected integer, got "x", at character 11'),
     ],
 )
@@ -495,26 +417,7 @@ def test_fts5_syntax_error_says_what_and_where(
     st.lists(
         st.sampled_from(
             [
-                '"',
-                "a",
-                "ữ",
-                "東京",
-                "NEAR(",
-                ")",
-                "(",
-                "AND",
-                "OR",
-                "NOT",
-                "*",
-                "^",
-                ":",
-                "heading",
-                "-",
-                "{",
-                "}",
-                ",",
-                "5",
-                "+",
+                *'" a ữ 東京 NEAR( ) ( AND OR NOT * ^ : heading - { } , 5 +'.split(),
                 " ",
                 "\0",
                 "\ud800",
@@ -540,9 +443,7 @@ def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
         ("ollam", ["a", "b"]),
         ("lastik muellx", ["c"]),
         ("ΘΗΝ", ["d"]),
-        ("θην", ["d"]),
         ("ollam serv", ["b", "a"]),
-        ("xy ollam", ["a", "b"]),
     ],
 )
 def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
@@ -552,40 +453,10 @@ def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
     assert found(query) == expected
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        '"' + "long phrase " * 5000 + '"',
-        "a-b-c " * 5000,
-        "x.y" * 3000,
-        "東京都" * 3000,
-        "word " * 3000,
-    ],
-)
-def test_query_of_any_length_costs_no_more_tokens_than_a_paragraph(query: str) -> None:
-    assert sum(len(term.tokens) for term in Query(query).limited_terms) <= MAX_TOKENS
-
-
 def test_parts_of_a_long_query_come_before_its_phrases() -> None:
     wanted = Query(" ".join(f"w{i}-x{i}" for i in range(60))).limited_terms
     assert all(len(term.tokens) == 1 for term in wanted)
     assert len(wanted) > 90
-
-
-@pytest.mark.parametrize(
-    ("expression", "written"),
-    [
-        ('heading: "Lỗi 東京都" NOT café*', 'heading: "Loi 東京 京都" NOT "cafe" *'),
-        ("NEAR(a b, 10) OR -content: x*", "NEAR(a b, 10) OR -content: x*"),
-        ('"a ""ữ"" b"', '"a u b"'),
-        ("猫 + 犬*", '"猫" * + "犬" *'),
-        ('"→"', '""'),
-    ],
-)
-def test_expression_of_the_user_is_folded_and_its_syntax_left(
-    expression: str, written: str
-) -> None:
-    assert folded_expression(expression) == written
 
 
 @pytest.mark.sqlite

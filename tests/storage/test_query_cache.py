@@ -28,29 +28,6 @@ def test_repeated_query_of_another_process_asks_no_server(store: HybridStore, db
         assert other.queries == ["dog"]
 
 
-def test_cached_query_is_answered_while_the_server_is_down(
-    store: HybridStore, embedder: TopicEmbedder
-) -> None:
-    store.store("a", "gpu server")
-    store.search("gpu")
-    embedder.problem = "down"
-    assert store.search("gpu", mode="vector")[0]["doc_id"] == "a"
-    assert store.warnings == []
-
-
-def test_query_of_another_model_is_another_query(
-    store: HybridStore, embedder: TopicEmbedder, db_path: str
-) -> None:
-    store.store("a", "gpu server")
-    store.search("gpu")
-    other = TopicEmbedder()
-    other.model = "animals"
-    with HybridStore(db_path, embedder=other) as second:
-        second.embed()
-        second.search("gpu")
-        assert other.queries == ["gpu"]
-
-
 class Counting:
     """Embeds any query as one number, and counts the calls."""
 

@@ -77,20 +77,23 @@ def put(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]) ->
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("written", SPELLINGS)
-@pytest.mark.parametrize("asked", SPELLINGS)
-def test_a_filter_finds_a_note_in_any_spelling(
-    store: HybridStore, written: Spelling, asked: Spelling
-) -> None:
+def test_a_filter_finds_a_note_in_any_spelling(store: HybridStore, written: Spelling) -> None:
     metadata = {"tags": [written(NAME)], written("thème"): written(NAME)}
     folder = written(NAME)
     put(store, f"{folder}/note.md", f"# {written(NAME)}\n\nThe fridge hums.", metadata)
     put(store, "other/plain.md", "# Other\n\nThe fridge hums.", {})
     for filters in (
-        Filters(tags=[asked(NAME)]),
-        Filters(where={asked("thème"): asked(NAME)}),
-        Filters(inside=f"{asked(NAME)}/*"),
-        Filters(heading=asked(NAME)),
-        Filters(collection=asked(NAME)),
+        *(
+            filters
+            for name, theme in ((asked(NAME), asked("thème")) for asked in SPELLINGS)
+            for filters in (
+                Filters(tags=[name]),
+                Filters(where={theme: name}),
+                Filters(inside=f"{name}/*"),
+                Filters(heading=name),
+                Filters(collection=name),
+            )
+        ),
         Filters(excluded=[Filters(inside="other/*")]),
     ):
         hits = store.search("fridge", filters=filters)
@@ -98,14 +101,14 @@ def test_a_filter_finds_a_note_in_any_spelling(
 
 
 @pytest.mark.both_engines
-@pytest.mark.parametrize("asked", SPELLINGS)
-def test_an_operator_finds_a_note_in_any_spelling(store: HybridStore, asked: Spelling) -> None:
-    name, word = nfd("réunion"), asked("réunion")
+def test_an_operator_finds_a_note_in_any_spelling(store: HybridStore) -> None:
+    name = nfd("réunion")
     put(store, f"{name}/note.md", "The fridge hums.", {"tags": [name], "theme": name})
     put(store, "other/plain.md", "The fridge hums.", {})
-    for operator in (f"tag:{word}", f"in:{word}", f"where:theme={word}", "-in:other"):
-        hits = store.search(f"{operator} fridge")
-        assert [hit["doc_id"] for hit in hits] == [f"{name}/note.md"], operator
+    for word in (asked("réunion") for asked in SPELLINGS):
+        for operator in (f"tag:{word}", f"in:{word}", f"where:theme={word}", "-in:other"):
+            hits = store.search(f"{operator} fridge")
+            assert [hit["doc_id"] for hit in hits] == [f"{name}/note.md"], operator
 
 
 @pytest.mark.both_engines
@@ -143,16 +146,16 @@ def test_a_path_is_found_in_another_normalization(store: HybridStore, tmp_path: 
     assert find(store.storage, nfc(str(note)))[0] == os.path.relpath(note, tmp_path)
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_exclude_leaves_out_any_spelling(
-    store: HybridStore, tmp_path: Path, spelling: Spelling
-) -> None:
+def test_exclude_leaves_out_any_spelling(store: HybridStore, tmp_path: Path) -> None:
     folder = tmp_path / "v" / nfd("Été")
     folder.mkdir(parents=True)
     (folder / "a.md").write_text("fridge")
     (tmp_path / "v" / "b.md").write_text("fridge")
-    ingest(store, tmp_path / "v", exclude=[spelling("Été") + "/*"])
-    assert store.storage.catalog.ids() == ["v/b.md"]
+    for spelling in SPELLINGS:
+        ingest(store, tmp_path / "v", exclude=[spelling("Été") + "/*"])
+        assert store.storage.catalog.ids() == ["v/b.md"]
+        ingest(store, tmp_path / "v")
+        assert len(store.storage.catalog.ids()) == 2
 
 
 def test_markdown_has_two_endings_in_any_case(store: HybridStore, tmp_path: Path) -> None:
@@ -166,33 +169,18 @@ def test_markdown_has_two_endings_in_any_case(store: HybridStore, tmp_path: Path
 
 
 HEADINGS = [  # (heading, its anchor on GitHub)
-    ("Setup", "setup"),
     ("GPU server: log in!", "gpu-server-log-in"),
     ("C++ & C#", "c--c"),
-    ("C#", "c"),
-    ("F# and C#", "f-and-c"),
     ("[[2026-09-09]] 14:13", "2026-09-09-1413"),
-    ("Visit 14:13", "visit-1413"),
     ("Link [text](https://example.org/a_(b)) here", "link-text-here"),
-    ("[Whole](x.md)", "whole"),
     ("![Logo](a.png) Brand", "logo-brand"),
-    ("🎉 Release", "-release"),
-    ("Ship it 🚀", "ship-it-"),
-    ("A 🎉 B", "a--b"),
     ("🎉", ""),
-    ("Plan – next", "plan--next"),
     ("Plan—next step", "plannext-step"),
     ("O’Brien’s notes", "obriens-notes"),
-    ("“Quoted” words", "quoted-words"),
-    ("What now?", "what-now"),
     ("a_b and c_d", "a_b-and-c_d"),
     ("`code` in it", "code-in-it"),
     ("**Bold** and *soft*", "bold-and-soft"),
-    ("Über uns", "über-uns"),
     ("日本語 の 見出し", "日本語-の-見出し"),
-    ("1. First step", "1-first-step"),
-    ("Costs (2026)", "costs-2026"),
-    ("50% off, today", "50-off-today"),
     ("[[people/Ann|Ann]] and Bob", "ann-and-bob"),
 ]
 

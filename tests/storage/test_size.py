@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.chunker import Chunk
-from hybrid_memory.documents.document import Document, chunk_row, prepare
+from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import make_vectors
 from hybrid_memory.storage.sqlite import connection
@@ -152,36 +151,3 @@ def test_chunk_that_is_missing_from_the_index_can_be_removed(db_path: str) -> No
         store.delete("a")
         store.store("b", "gpu farm")
         assert [hit["doc_id"] for hit in store.search("farms", mode="keyword")] == ["b"]
-
-
-def test_metadata_of_a_growing_document_is_found_as_it_is_now(db_path: str) -> None:
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        store.store("a", "gpu server", {"tag": "infra"})
-        storage = store.storage
-        [row] = [
-            dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
-            for cursor in [storage.connection.execute("select * from documents")]  # type: ignore[attr-defined]
-        ]
-        document = storage.documents.growing("a", None)
-        chunks = [
-            chunk_row("a", Chunk("gpu server", "", 0, "", 1, 1)),
-            chunk_row("a", Chunk("more", "", 1, "", 2, 2)),
-        ]
-        assert document.compare(chunks) == 2
-        with storage.transaction():
-            assert document.write({**row, "metadata": '{"tag": "kitchen"}', "chunk_count": 2}) == 1
-        assert [hit["chunk_id"] for hit in store.search("kitchens", mode="keyword")] == ["a-0"]
-        words = {word for _, _, word, _ in indexed_words(storage.connection)}  # type: ignore[attr-defined]
-        assert "infra" not in words
-        assert store.delete("a") == 2
-        assert indexed_words(storage.connection) == []  # type: ignore[attr-defined]
-
-
-def test_a_copy_in_another_journal_mode_is_switched_to_wal(db_path: str) -> None:
-    connection.connect(db_path, create=True).close()
-    conn = sqlite3.connect(db_path)
-    conn.execute("pragma journal_mode = delete")
-    conn.close()
-    conn = connection.connect(db_path)
-    assert conn.execute("pragma journal_mode").fetchone() == ("wal",)
-    conn.close()

@@ -1,6 +1,5 @@
 """A store in several threads, a closed store, and the errors that make SQLite look for damage."""
 
-import asyncio
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -82,15 +81,6 @@ def test_another_thread_sees_no_half_of_a_transaction(db_path: str) -> None:
             raise KeyError
         reader.join()
     assert counts == [0]
-
-
-def test_a_coroutine_searches_in_a_thread(db_path: str) -> None:
-    async def search() -> list[dict]:
-        return await asyncio.to_thread(store.search, "ssh")
-
-    with HybridStore(db_path, BUILTIN) as store:
-        store.store("a", "ssh listens on 2222")
-        assert [hit["doc_id"] for hit in asyncio.run(search())] == ["a"]
 
 
 def test_a_closed_store_says_that_it_is_closed(db_path: str) -> None:

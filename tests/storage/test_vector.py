@@ -79,9 +79,6 @@ def test_decoding_part_of_a_float_is_an_error() -> None:
     ("a", "b", "cosine"),
     [
         ([1, 0], [1, 1], math.sqrt(0.5)),
-        ([1, 2, 3], [2, 4, 6], 1.0),
-        ([1, 0], [0, 5], 0.0),
-        ([3, 4], [-3, -4], -1.0),
         ([1, 2], [0, 0], 0.0),
         ([], [], 0.0),
         ([1e200, 0], [1e-200, 0], 1.0),
@@ -110,16 +107,6 @@ def test_cosine_of_different_lengths_is_an_error_that_tells_both() -> None:
         cosine_similarity([1, 2, 3], [1, 2])
 
 
-@given(
-    st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=20)
-)
-def test_cosine_is_the_quotient_of_its_definition(pairs: list[tuple[float, float]]) -> None:
-    a, b = [x for x, _ in pairs], [y for _, y in pairs]
-    lengths = math.hypot(*a) * math.hypot(*b)
-    expected = sum(x * y for x, y in pairs) / lengths if lengths else 0.0
-    assert cosine_similarity(a, b) == pytest.approx(expected, abs=1e-6)
-
-
 # Nearest
 
 
@@ -129,11 +116,6 @@ def test_the_nearest_come_best_first_with_their_cosines(conn: sqlite3.Connection
         (3, pytest.approx(1.0)),
         (2, pytest.approx(math.sqrt(0.5))),
     ]
-
-
-def test_equal_cosines_come_by_id(conn: sqlite3.Connection) -> None:
-    search = fill(conn, [[1, 1], [1, 0], [1, 1], [1, 0], [1, 1]])
-    assert [id for id, _ in search.nearest([1.0, 1.0], 4)] == [1, 3, 5, 2]
 
 
 def test_no_more_than_the_limit(conn: sqlite3.Connection) -> None:
@@ -150,11 +132,6 @@ def test_nothing_is_near_a_vector_without_a_direction(
     search = fill(conn, [[1, 0], [0, 1]])
     assert search.nearest(query, exact=exact) == []
     assert search.cosines(query, [1, 2]) == {}
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_nothing_is_near_in_an_empty_store(conn: sqlite3.Connection, exact: bool) -> None:
-    assert VectorSearch(conn, TopicEmbedder()).nearest([1.0, 2.0], exact=exact) == []
 
 
 def test_a_query_of_another_dimension_is_an_error_that_tells_both(conn: sqlite3.Connection) -> None:
@@ -206,15 +183,6 @@ def test_search_embeds_the_query_and_tells_about_the_chunks(conn: sqlite3.Connec
     assert embedder.queries == ["puppy"]
 
 
-def test_search_finds_nothing_when_the_query_could_not_be_embedded(
-    conn: sqlite3.Connection,
-) -> None:
-    embedder = TopicEmbedder()
-    fill(conn, embedder.embed_batch(["dog"]))
-    embedder.problem = "down"
-    assert VectorSearch(conn, embedder).search("puppy") == []
-
-
 # Against the exact scan, on vectors that make it hard
 
 DIMS, ROWS = 96, 2000
@@ -254,29 +222,17 @@ def one_hot(rnd: random.Random, n: int) -> list[list[float]]:
     ]
 
 
-def uneven(rnd: random.Random, n: int) -> list[list[float]]:
-    """A few dimensions are much larger than the others."""
-    return [
-        [x * (1 + 9 * (j % 19 == 0)) for j, x in enumerate(v)] for v in clustered(rnd, n, 60, 0.7)
-    ]
-
-
 COMMON = [3 * x for x in gauss(random.Random(6), 1)[0]]
 FAMILIES: dict[str, Callable[[random.Random, int], list[list[float]]]] = {
     "clusters": lambda rnd, n: clustered(rnd, n, 60, 0.7),
-    "tight clusters": lambda rnd, n: clustered(rnd, n, 4, 0.05),
     "rank 2": lambda rnd, n: of_rank(rnd, n, 2),
-    "rank 8": lambda rnd, n: of_rank(rnd, n, 8),
     "a large common component": lambda rnd, n: [
         plus(COMMON, v) for v in clustered(rnd, n, 60, 0.7)
     ],
     "duplicates": with_duplicates,
     "all the same": lambda rnd, n: [[1.0] * DIMS] * n,
-    "all components equal": lambda rnd, n: [[rnd.choice([-1.0, 1.0])] * DIMS for _ in range(n)],
     "one-hot": one_hot,
-    "uneven dimensions": uneven,
     "one dimension": lambda rnd, n: [[rnd.gauss(0, 1)] for _ in range(n)],
-    "20 dimensions": lambda rnd, n: clustered(rnd, n, 60, 0.7, 20),
     "no structure": gauss,
 }
 
@@ -364,26 +320,9 @@ def test_clear_results_take_few_candidates(
         search.nearest(query, 10)
         assert len(read) == 2  # the first lot, and one that brought no news
         assert 1.5 * index.FIRST <= sum(read) < 3 * index.FIRST  # with those that tie
-
-
-def test_candidates_are_more_where_the_codes_tell_little(
-    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rnd = random.Random(7)
-    search = fill(conn, gauss(rnd, ROWS, 600))  # with 600 dimensions, blocks have only signs
-    read = candidates(conn, monkeypatch)
-    search.nearest(gauss(rnd, 1, 600)[0], 10)
-    assert sum(read) >= 4 * index.FIRST
-
-
-def test_candidates_grow_with_the_limit(
-    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rnd = random.Random(7)
-    search = fill(conn, FAMILIES["clusters"](rnd, ROWS))
-    read = candidates(conn, monkeypatch)
+    read.clear()
     search.nearest(FAMILIES["clusters"](rnd, 1)[0], 300)
-    assert read[0] >= 600
+    assert read[0] >= 600  # they grow with the limit
 
 
 def test_candidates_are_read_by_the_index_of_slots(conn: sqlite3.Connection) -> None:
@@ -434,35 +373,30 @@ def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
     return index.VectorIndex(conn, Selection(conn, Condition(is_picked, []), []))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
-@pytest.mark.parametrize("exact", [False, True])
-def test_only_the_slots_of_a_filter_are_searched(
-    conn: sqlite3.Connection, share: float, exact: bool
-) -> None:
+def test_only_the_slots_of_a_filter_are_searched(conn: sqlite3.Connection) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES["clusters"](rnd, 2000))
-    slots = {
-        id: slot for id, slot in conn.execute("select id, slot from chunks") if rnd.random() < share
-    }
     query = FAMILIES["clusters"](rnd, 1)[0]
-    all_scores = search.cosines(query, slots)
-    expected = sorted(
-        ((id, cosine) for id, cosine in all_scores.items() if cosine > 0),
-        key=lambda hit: (-hit[1], hit[0]),
-    )
-    assert among(conn, slots.values()).nearest(query, 10, exact=exact) == expected[:10]
-
-
-def test_slots_that_nobody_has_find_nothing(conn: sqlite3.Connection) -> None:
-    fill(conn, [[1, 0], [0, 1]])
-    assert among(conn, [5, 99_999]).nearest([1.0, 0.0]) == []
-    assert among(conn, range(10_000, 20_000)).nearest([1.0, 0.0]) == []
+    for share in (0.0, 0.01, 0.3, 1.0):
+        slots = {
+            id: slot
+            for id, slot in conn.execute("select id, slot from chunks")
+            if rnd.random() < share
+        }
+        expected = sorted(
+            ((id, cosine) for id, cosine in search.cosines(query, slots).items() if cosine > 0),
+            key=lambda hit: (-hit[1], hit[0]),
+        )
+        for exact in (False, True):
+            found = among(conn, slots.values()).nearest(query, 10, exact=exact)
+            assert found == expected[:10], (share, exact)
+    assert among(conn, [99_999]).nearest(query) == []
 
 
 # Exact, with numpy and without
 
 
-@pytest.mark.parametrize("family", ["clusters", "duplicates", "one-hot", "all the same"])
+@pytest.mark.parametrize("family", ["clusters", "duplicates"])
 def test_numpy_finds_what_pure_python_finds(
     conn: sqlite3.Connection, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,11 +440,6 @@ def test_a_text_in_many_places_is_in_a_sample_once(conn: sqlite3.Connection) -> 
     search = fill(conn, [[1, 0]] * 50 + [[0, 1]])
     conn.execute("update chunks set content_hash = x'00' where id <= 50")
     assert search.sample([1.0, 0.0]) == search.cosines([1.0, 0.0], [1, 51])
-
-
-def test_a_sample_of_few_is_all_of_them(conn: sqlite3.Connection) -> None:
-    search = fill(conn, [[1, 0], [0, 1], [1, 1]])
-    assert search.sample([1.0, 0.0]) == search.cosines([1.0, 0.0], [1, 2, 3])
 
 
 def test_a_sample_finds_what_is_left_of_a_large_store(conn: sqlite3.Connection) -> None:

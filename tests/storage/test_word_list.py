@@ -40,7 +40,7 @@ def test_the_list_has_the_words_of_the_index_after_every_change(
     rnd = random.Random(7)
     with open_store() as store:
         store.store("first", "heron")
-    for number in range(60):
+    for number in range(30):
         doc_id = f"note-{rnd.randrange(12)}"
         with open_store() as store:
             if rnd.random() < 0.3:

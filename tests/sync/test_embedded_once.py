@@ -30,18 +30,6 @@ def spare(store: HybridStore) -> int:
     return int(store.storage.connection.execute(SPARE).fetchone()[0])  # type: ignore[attr-defined]
 
 
-def test_a_text_that_comes_back_is_not_embedded_again(
-    store: HybridStore, embedder: TopicEmbedder, notes: Notes
-) -> None:
-    folder = notes({"a.md": "gpu"})
-    ingest(store, folder)
-    ingest(store, notes({"a.md": "dog and puppy"}))
-    embedder.documents.clear()
-    ingest(store, notes({"a.md": "gpu"}))
-    assert embedder.documents == []
-    assert store.search("gpu")[0]["source"] == "hybrid"
-
-
 def test_neither_is_one_whose_file_was_away(
     store: HybridStore, embedder: TopicEmbedder, notes: Notes
 ) -> None:
@@ -53,14 +41,6 @@ def test_neither_is_one_whose_file_was_away(
     ingest(store, notes({"moved/a.md": "gpu"}))
     assert embedder.documents == []
     assert store.stats()["pending_count"] == 0
-
-
-def test_a_stored_text_that_comes_back_is_not_embedded_again(
-    store: HybridStore, embedder: TopicEmbedder
-) -> None:
-    for text in ("gpu", "dog", "gpu"):
-        store.store("a", text)
-    assert embedder.documents == ["gpu", "dog"]
 
 
 def test_what_is_deleted_leaves_nothing_behind(store: HybridStore, embedder: TopicEmbedder) -> None:

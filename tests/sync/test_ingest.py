@@ -56,32 +56,6 @@ def test_ids_are_the_folders_name_and_the_path_below_it(store: HybridStore, note
     )
 
 
-def test_result_lines_hold_the_text_in_the_file(store: HybridStore, notes: Notes) -> None:
-    text = "---\ntitle: x\n---\n# One\r\n" + "\n".join(
-        f"line {i} of some words\n" for i in range(200)
-    )
-    folder = notes({"a.md": text})
-    ingest(store, folder)
-    lines = text.replace("\r\n", "\n").split("\n")
-    hits = store.search("line words", limit=100, mode="keyword")
-    assert len(hits) > 5
-    for hit in hits:
-        assert hit["text"] in "\n".join(lines[hit["start_line"] - 1 : hit["end_line"]])
-
-
-def test_unchanged_files_are_skipped_without_being_read(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    ingest(store, folder)
-    before = store.storage.connection.total_changes
-    asked = len(embedder.documents)
-    report = ingest(store, folder, incremental=True)
-    assert (report.files, report.skipped) == (0, 2)
-    assert store.storage.connection.total_changes == before
-    assert len(embedder.documents) == asked
-
-
 def test_a_new_time_on_the_same_content_is_only_noted(store: HybridStore, notes: Notes) -> None:
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
@@ -102,16 +76,6 @@ def test_changed_and_new_files_go_in_and_vanished_ones_out(
     report = ingest(store, folder, incremental=True)
     assert (report.files, report.skipped, report.removed) == (2, 1, 1)
     assert ids(store) == ["memory/a.md", "memory/c.md", "memory/d.md"]
-
-
-def test_keep_missing_keeps_documents_whose_files_are_gone(
-    store: HybridStore, notes: Notes
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    ingest(store, folder)
-    (folder / "b.md").unlink()
-    assert ingest(store, folder, keep_missing=True).removed == 0
-    assert len(ids(store)) == 2
 
 
 def test_only_files_that_the_pattern_would_find_can_vanish(
@@ -136,12 +100,6 @@ def test_folder_that_suddenly_matches_nothing_is_an_error_and_keeps_all(
     assert ids(store) == ["memory/a.md"]
 
 
-def test_first_ingest_that_matches_nothing_is_a_warning(store: HybridStore, notes: Notes) -> None:
-    report = ingest(store, notes({"a.txt": "x"}))
-    assert report.errors == []
-    assert "no file here matches *.md" in report.warnings[0]["reason"]
-
-
 def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, notes: Notes) -> None:
     store.store("memory/mine.md", "by hand")
     store.store("memory/a.md", "also by hand")
@@ -153,57 +111,6 @@ def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, note
     )
     assert ids(store) == ["memory/a.md", "memory/b.md", "memory/mine.md"]
     assert store.search("hand", mode="keyword")[0]["text"].endswith("by hand")
-
-
-@pytest.mark.parametrize("change", ["rename", "copy", "rewrite"])
-def test_moved_copied_and_rewritten_content_is_not_embedded_again(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder, change: str
-) -> None:
-    folder = notes({"a.md": "# T\n\ngpu server", "b.md": "dog"})
-    ingest(store, folder)
-    asked = len(embedder.documents)
-    if change == "rename":
-        (folder / "a.md").rename(folder / "z.md")
-    elif change == "copy":
-        notes({"z.md": "# T\n\ngpu server"})
-    else:
-        notes({"a.md": "# T\n\ngpu server"})
-    report = ingest(store, folder)
-    assert len(embedder.documents) == asked
-    assert report.pending == 0
-
-
-def test_a_new_line_embeds_only_its_own_section_anew(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    text = "".join(f"# Part {i}\n\n{f'words {i} ' * 20}\n\n" for i in range(10))
-    folder = notes({"a.md": text})
-    ingest(store, folder)
-    asked = len(embedder.documents)
-    notes({"a.md": text.replace("# Part 3\n", "# Part 3\n\nA new line.\n")})
-    ingest(store, folder, incremental=True)
-    assert len(embedder.documents) == asked + 1
-
-
-def test_chunks_without_embedding_are_healed_by_an_incremental_ingest(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    embedder.problem = "down"
-    assert ingest(store, folder).pending == 2
-    embedder.problem = None
-    report = ingest(store, folder, incremental=True)
-    assert (report.skipped, report.embedded, report.pending) == (2, 2, 0)
-
-
-def test_other_chunk_settings_make_unchanged_files_due_again(
-    db_path: str, store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    folder = notes({"a.md": "some words here. " * 40})
-    ingest(store, folder)
-    with HybridStore(db_path, {"chunk_size": 100}, embedder=embedder) as other:
-        assert ingest(other, folder, incremental=True).files == 1
-        assert ingest(other, folder, incremental=True).skipped == 1
 
 
 def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Notes) -> None:
@@ -221,14 +128,6 @@ def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Not
     counts = report.as_dict()
     assert (counts["errors_by"], counts["warnings_by"]) == ({"encoding": 1}, {"encoding": 1})
     assert ids(store) == ["memory/good.md", "memory/latin.md"]
-
-
-def test_too_large_a_file_is_an_error(db_path: str, notes: Notes, embedder: TopicEmbedder) -> None:
-    with HybridStore(db_path, {"max_file_bytes": 10}, embedder=embedder) as store:
-        report = ingest(store, notes({"big.md": "x" * 11, "small.md": "gpu"}))
-        assert report.errors[0]["reason"] == "11 bytes, over max_file_bytes (10)"
-        assert report.as_dict()["errors_by"] == {"size": 1}
-        assert ids(store) == ["memory/small.md"]
 
 
 def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(
@@ -300,20 +199,6 @@ def test_file_that_was_ingested_by_itself_is_not_left_out_by_its_folder(
         report = ingest(store, folder, folder / ".hidden.md", incremental=True)
         assert report.skipped_by["hidden"] == 1
     assert report.skipped_by["unchanged"] == 2
-
-
-def test_unchanged_files_are_only_counted(store: HybridStore, notes: Notes) -> None:
-    folder = notes({f"{number}.md": "gpu" for number in range(5)})
-    ingest(store, folder)
-    notes({"1.md": "dog", "new.md": "cat"})
-    (folder / "2.md").unlink()
-    [source] = store.storage.sources.all()
-    rules = plan.DueRules(incremental=True, everything=False)
-    listing = plan.list_files(source, rules, store.storage.documents, Report(), None)
-    assert [file.relative for file in listing.files] == ["1.md", "new.md"]
-    assert list(listing.known) == ["memory/1.md"]
-    assert listing.vanished() == ["memory/2.md"]
-    assert listing.unchanged == 3
 
 
 def test_copy_of_a_file_that_has_its_id_is_not_unchanged(
@@ -426,13 +311,13 @@ def test_second_folder_of_the_same_name_is_refused_before_anything_is_written(
         ingest(store, tmp_path / "x", tmp_path / "x/memory", collection="both")
 
 
-@pytest.mark.parametrize("path", ["missing", "fifo"])
-def test_path_that_is_no_folder_or_file_is_an_error(
-    store: HybridStore, tmp_path: Path, path: str
-) -> None:
+def test_path_that_is_no_folder_or_file_is_an_error(store: HybridStore, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(SourceError, match=f"cannot ingest .*{path}: (No such file|neither)"):
-        ingest(store, tmp_path / path)
+    for path, reason in (("missing", "No such file"), ("fifo", "neither")):
+        with pytest.raises(SourceError, match=f"cannot ingest .*{path}: {reason}"):
+            ingest(store, tmp_path / path)
+    with pytest.raises(SourceError, match="empty"):
+        Ingest(store).run([""])
 
 
 def test_progress_counts_files_then_embeddings(store: HybridStore, notes: Notes) -> None:
@@ -447,28 +332,24 @@ def test_progress_counts_files_then_embeddings(store: HybridStore, notes: Notes)
 # Mirroring
 
 
-def test_nothing_changed_is_no_write_at_all(store: HybridStore, notes: Notes) -> None:
+def test_nothing_changed_reads_no_file_writes_nothing_and_asks_no_embedder(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = notes({"a.md": "gpu", "sub/b.md": "dog"})
     ingest(store, folder)
+    asked = len(embedder.documents)
+    monkeypatch.setattr(os, "open", lambda *args: pytest.fail(f"opened {args}"))
     statements: list[str] = []
     store.storage.connection.set_trace_callback(statements.append)
-    assert ingest(store, folder, incremental=True).skipped == 2
+    report = ingest(store, folder, incremental=True)
     store.storage.connection.set_trace_callback(None)
+    assert (report.files, report.skipped, len(embedder.documents)) == (0, 2, asked)
     assert statements
     assert [
         statement
         for statement in statements
         if not statement.lstrip().lower().startswith(("select", "pragma"))
     ] == []
-
-
-def test_unchanged_files_are_not_opened(
-    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = notes({"a.md": "gpu"})
-    ingest(store, folder)
-    monkeypatch.setattr(os, "open", lambda *args: pytest.fail(f"opened {args}"))
-    assert ingest(store, folder, incremental=True).skipped == 1
 
 
 @pytest.mark.parametrize("same", ["time", "size"])
@@ -546,15 +427,6 @@ def test_a_folder_that_cannot_be_listed_at_all_is_not_said_to_be_empty(
     assert ids(store) == ["memory/a.md"]
 
 
-def test_missing_folder_removes_nothing(store: HybridStore, notes: Notes) -> None:
-    folder = notes({"a.md": "gpu"})
-    ingest(store, folder)
-    folder.rename(folder.with_name("elsewhere"))
-    with pytest.raises(SourceError, match="No such file"):
-        ingest(store, folder, incremental=True)
-    assert ids(store) == ["memory/a.md"]
-
-
 def test_one_missing_path_of_several_is_an_error_and_the_others_go_on(
     store: HybridStore, notes: Notes, tmp_path: Path
 ) -> None:
@@ -562,11 +434,6 @@ def test_one_missing_path_of_several_is_an_error_and_the_others_go_on(
     report = ingest(store, folder, tmp_path / "TOOLS.md")
     assert "No such file" in report.errors[0]["reason"]
     assert ids(store) == ["memory/a.md"]
-
-
-def test_empty_path_is_not_the_working_directory(store: HybridStore) -> None:
-    with pytest.raises(SourceError, match="empty"):
-        Ingest(store).run([""])
 
 
 def test_excluding_files_takes_their_documents_out(store: HybridStore, notes: Notes) -> None:
@@ -592,18 +459,6 @@ def test_one_folder_does_not_remove_what_another_has(
     assert ids(store) == ["memory/a.md", "memory/memory.md", "memory/new.md", "memory2/b.md"]
 
 
-def test_folder_whose_name_is_not_utf8(store: HybridStore, tmp_path: Path) -> None:
-    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9t\xe9"))
-    folder.mkdir()
-    (folder / "a.md").write_text("gpu")
-    ingest(store, folder)
-    assert ids(store) == ["\\udce9t\\udce9/a.md"]
-    assert ingest(store, folder, incremental=True).skipped == 1
-    (folder / "b.md").write_text("dog")
-    (folder / "a.md").unlink()
-    assert ingest(store, folder, incremental=True).removed == 1
-
-
 def test_two_names_that_give_one_id_do_not_replace_each_other(
     store: HybridStore, notes: Notes
 ) -> None:
@@ -614,18 +469,6 @@ def test_two_names_that_give_one_id_do_not_replace_each_other(
         assert len(report.errors) == 1
         assert "--collection NAME" in report.errors[0]["reason"]
     assert store.search("gpu", mode="keyword")
-
-
-def test_document_of_a_file_is_not_replaced_by_a_stored_text(
-    store: HybridStore, notes: Notes
-) -> None:
-    folder = notes({"a.md": "from a file"})
-    ingest(store, folder)
-    with pytest.raises(
-        SourceError, match=f"'memory/a.md' is the document of {folder}/a.md; write to that file"
-    ):
-        store.store("memory/a.md", "by hand")
-    assert store.search("file", mode="keyword")[0]["text"] == "from a file"
 
 
 def test_document_stored_meanwhile_is_not_replaced(
@@ -662,7 +505,7 @@ def test_content_that_moves_between_names_and_folders_is_not_embedded_again(
     for i in (2, 1, 0):
         (folder / f"log.{i}.md").rename(folder / f"log.{i + 1}.md")
     (folder / "x/a.md").rename(other / "moved.md")
-    notes({"log.0.md": "gpu dog"})
+    notes({"log.0.md": "gpu dog", "copy.md": "host"})
     report = ingest(store, folder, other, incremental=True)
     assert embedder.documents[asked:] == ["gpu dog"]
     assert (report.embedded, report.pending) == (1, 0)
@@ -688,23 +531,6 @@ def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
     assert again
     assert all(text.startswith("Part 2\n") for text in again)
     assert not any("Sentence 2.10 " in text for text in again)
-
-
-def test_embeddings_of_another_model_are_not_brought_back(
-    store: HybridStore, notes: Notes, db_path: str
-) -> None:
-    folder = notes({"a.md": "gpu", "b.md": "dog"})
-    ingest(store, folder)
-    notes({"a.md": "another text"})
-    ingest(store, folder)
-    other = TopicEmbedder()
-    other.model = "animals"
-    with HybridStore(db_path, embedder=other) as second:
-        second.embed()
-        other.documents.clear()
-        notes({"a.md": "gpu"})
-        ingest(second, folder)
-        assert other.documents == ["gpu"]
 
 
 # Files that change under us
@@ -862,7 +688,7 @@ def make(change: tuple[Any, ...], folder: Path, embedder: TopicEmbedder) -> None
         embedder.problem = "down" if values[0] else None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(STEPS, min_size=2, max_size=12))
 def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(
     steps: list[tuple[Any, ...]],
@@ -891,10 +717,8 @@ def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(
         assert ingest(store, folder, incremental=True).files == 0
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_with_a_byte_order_mark_is_read(
-    store: HybridStore, notes: Notes, encoding: str
-) -> None:
+def test_utf_16_with_a_byte_order_mark_is_read(store: HybridStore, notes: Notes) -> None:
+    encoding = "utf-16-be"
     text = "\ufeff---\ntags: [ops]\n---\n# Serveur été\r\nThe host is orion.\n"
     folder = notes({"a.md": text.encode(encoding)})
     report = Ingest(store).run([str(folder)])

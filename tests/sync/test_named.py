@@ -1,7 +1,6 @@
 """A file that a user names passes the checks of one that is found in a folder; only its name is a choice."""
 
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,20 +17,12 @@ def link_to(target: str) -> Callable[[Path], None]:
     return lambda path: path.symlink_to(path.parent / target)
 
 
-def bind(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-
-
 REFUSED: dict[str, Callable[[Path], object]] = {
     "link out": link_to("../outside/secret.md"),
-    "link to a link out": link_to("../outside/link.md"),
-    "absolute link": lambda path: path.symlink_to("/etc/passwd"),
     "link to a device": lambda path: path.symlink_to("/dev/zero"),
     "link to nothing": link_to("nowhere.md"),
     "link to itself": lambda path: path.symlink_to(path.name),
     "FIFO": os.mkfifo,
-    "socket": bind,
     "binary": lambda path: path.write_bytes(b"walnut\0"),
     "too large": lambda path: path.write_text("walnut " * 100),
 }
@@ -76,9 +67,7 @@ def test_what_a_folder_leaves_out_is_refused_by_its_name(
         assert not refresh(store).files
 
 
-@pytest.mark.parametrize(
-    "name", ["x.md", ".hidden/x.md", "node_modules/x.md", "x.txt", ".env", "drafts/x.md"]
-)
+@pytest.mark.parametrize("name", [".hidden/x.md", "node_modules/x.md", "x.txt", "drafts/x.md"])
 def test_a_name_is_a_choice(store: HybridStore, folder: Path, name: str) -> None:
     path = folder / name
     path.parent.mkdir(exist_ok=True)

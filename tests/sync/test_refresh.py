@@ -38,46 +38,6 @@ def test_new_changed_and_vanished_files_of_all_that_was_ingested(
     assert reasons(report) == []
 
 
-def test_nothing_changed_is_no_write_and_asks_no_embedder(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    Ingest(store).run([str(notes({"a.md": "gpu"}))])
-    asked = len(embedder.documents)
-    statements: list[str] = []
-    store.storage.connection.set_trace_callback(statements.append)
-    report = refresh(store)
-    store.storage.connection.set_trace_callback(None)
-    assert (report.skipped, report.pending, len(embedder.documents)) == (1, 0, asked)
-    assert [
-        statement
-        for statement in statements
-        if not statement.lstrip().lower().startswith(("select", "pragma"))
-    ] == []
-
-
-def test_folder_is_taken_in_as_it_was_ingested(
-    store: HybridStore, notes: Notes, tmp_path: Path
-) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside/linked.txt").write_text("x")
-    folder = notes({"a.txt": "gpu", "gone.txt": "dog", "drafts/d.txt": "x", "e.md": "x"})
-    (folder / "link").symlink_to(tmp_path / "outside")
-    options = {
-        "patterns": ["*.txt"],
-        "exclude": ["drafts"],
-        "follow_symlinks": True,
-        "keep_missing": True,
-    }
-    Ingest(store, **options).run([str(folder)], "notes")  # type: ignore[arg-type]
-    before = ids(store)
-    assert before == ["notes/a.txt", "notes/gone.txt", "notes/link/linked.txt"]
-    (folder / "gone.txt").unlink()
-    notes({"new.txt": "x", "new.md": "x", "drafts/new.txt": "x"})
-    (tmp_path / "outside/new.txt").write_text("x")
-    refresh(store)
-    assert ids(store) == sorted([*before, "notes/new.txt", "notes/link/new.txt"])
-
-
 def test_the_last_excludes_count_and_the_patterns_of_all_ingests(
     store: HybridStore, notes: Notes
 ) -> None:
@@ -143,40 +103,6 @@ def test_locked_database_is_one_warning_and_no_long_wait(
     assert store.storage.connection.execute("pragma busy_timeout").fetchone() == (patience,)
     other.close()
     assert refresh(store).files == 1
-
-
-def test_other_chunk_settings_do_not_make_the_whole_store_due(
-    store: HybridStore, notes: Notes, db_path: str, embedder: TopicEmbedder
-) -> None:
-    Ingest(store).run([str(notes({"a.md": "words " * 100, "b.md": "dog"}))])
-    with HybridStore(db_path, {"chunk_size": 100}, embedder=embedder) as other:
-        notes({"b.md": "puppy"})
-        assert refresh(other).files == 1
-
-
-def test_another_model_gives_up_no_embeddings(
-    store: HybridStore, notes: Notes, db_path: str
-) -> None:
-    Ingest(store).run([str(notes({"a.md": "gpu", "b.md": "dog"}))])
-    notes({"a.md": "password"})
-    other = TopicEmbedder()
-    other.model = "animals"
-    with HybridStore(db_path, embedder=other) as second:
-        report = refresh(second)
-        assert (report.files, report.embedded, report.pending) == (1, 0, 1)
-        assert second.stats()["embedded_count"] == 1
-        assert other.documents == []
-
-
-def test_without_time_for_embeddings_new_chunks_stay_pending(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    Ingest(store).run([str(notes({"a.md": "gpu"}))])
-    asked = len(embedder.documents)
-    notes({"a.md": "password"})
-    report = refresh(store, embed_seconds=0)
-    assert (report.files, report.pending, len(embedder.documents)) == (1, 1, asked)
-    assert store.search("password", mode="keyword")
 
 
 def test_server_that_hangs_is_left_when_time_is_up_and_nothing_is_lost(

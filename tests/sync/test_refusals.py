@@ -47,18 +47,9 @@ def test_a_refused_file_is_read_again_only_when_it_changes(
     assert Ingest(store, incremental=True).update().errors == [first]
     assert len(extractions) == 1
     shutil.copy(REPORT, folder / "bad.docx")
-    assert refresh(store).files == 1
+    assert refresh(store, extract_seconds=60.0).files == 1
     assert len(extractions) == 2
     assert store.storage.sources.refusals() == {}
-
-
-def test_an_ingest_that_reads_everything_reads_a_refused_file_too(
-    store: HybridStore, notes: Notes, extractions: list[Any]
-) -> None:
-    folder = notes({"bad.docx": DAMAGED})
-    for _ in range(2):
-        assert len(Ingest(store, patterns=PATTERNS).run([str(folder)]).errors) == 1
-    assert len(extractions) == 2
 
 
 def test_a_raised_limit_lets_a_refused_file_in(db_path: str, notes: Notes) -> None:

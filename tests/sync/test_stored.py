@@ -95,13 +95,6 @@ def test_an_ingest_of_the_file_takes_the_document_over_with_its_id(
     assert found(run, "kettle") == [doc_id]
 
 
-def test_an_ingested_file_can_be_stored_and_the_other_way_round(run: Run, tools: Path) -> None:
-    answer(run("ingest", "--path", "TOOLS.md", *BUILTIN))
-    store(run, "TOOLS.md", tools, "--metadata", "owner=ann")
-    answer(run("ingest", "--path", "TOOLS.md", *BUILTIN))
-    assert answer(run("search", "printer", "--full", *BUILTIN))[0]["metadata"]["owner"] == "ann"
-
-
 def test_text_for_a_files_document_is_refused_and_another_file_takes_its_place(
     run: Run, tools: Path, tmp_path: Path
 ) -> None:
@@ -142,18 +135,6 @@ def test_delete_forgets_the_file(run: Run, tools: Path, tmp_path: Path) -> None:
     assert folders(tmp_path) == []
     assert run("update", *BUILTIN).returncode == 1
     assert documents(run) == {}
-
-
-def test_a_document_that_an_older_version_stored_is_upgraded_by_storing_it_again(
-    run: Run, process: Run, tools: Path
-) -> None:
-    answer(
-        process("store", "--doc-id", "TOOLS.md", "--file", "-", *BUILTIN, input=tools.read_text())
-    )
-    assert documents(run) == {"TOOLS.md": None}
-    assert found(run, "printer", "--refresh") == ["TOOLS.md"]
-    store(run, "TOOLS.md", tools)
-    assert documents(run) == {"TOOLS.md": str(tools)}
 
 
 def test_a_stored_file_that_is_gone_is_told_and_kept(run: Run, tools: Path) -> None:

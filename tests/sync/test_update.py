@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory import HybridStore, SourceError
+from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
@@ -107,11 +107,6 @@ def test_texts_without_a_file_get_their_embeddings_too(
     store.store("mine", "gpu")
     embedder.problem = None
     assert [Ingest(store).update().embedded for _ in range(2)] == [1, 0]
-
-
-def test_an_empty_memory_has_nothing_to_update(store: HybridStore) -> None:
-    with pytest.raises(SourceError, match="nothing was ingested yet"):
-        Ingest(store).update()
 
 
 def test_a_session_that_goes_on_is_read_at_once_with_all(run: Run, tmp_path: Path) -> None:

@@ -17,11 +17,8 @@ from hybrid_memory.sync.ingest import Ingest
     [
         ("10.15:512:50", None),
         ("10.14:512:50", OTHER_VERSION),
-        ("9.99:512:50", OTHER_VERSION),
-        ("10.16:512:50", None),
         ("11.0:512:50", None),
         ("10.15:400:50", OTHER_SETTINGS),
-        ("10.16:512:50:day", OTHER_SETTINGS),
         ("10:512:50", OTHER_VERSION),
     ],
 )

@@ -143,7 +143,7 @@ def test_fragments_are_runs_and_symbols() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=3000))
-def test_affordable_terms_have_a_bounded_number_of_tokens(text: str) -> None:
+def test_limited_terms_have_a_bounded_number_of_tokens(text: str) -> None:
     query = Query(text)
     assert sum(len(term.tokens) for term in query.limited_terms) <= MAX_TOKENS
     assert set(query.limited_terms) <= set(query.terms)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.postgres import connection, expressions, fts5
+from hybrid_memory.extras.postgres import connection, fts5
 from hybrid_memory.extras.postgres import engine as engine_of_server
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
@@ -213,14 +213,6 @@ def test_an_edit_of_the_beginning_writes_all_chunks_anew(store: HybridStore) -> 
     assert all(finding.ok for finding in examine(store, thorough=True))
 
 
-def test_new_metadata_is_found_though_no_text_changed(store: HybridStore) -> None:
-    store.store("a", SECTIONS.format("gamma"), {"project": "falcon"})
-    store.store("a", SECTIONS.format("gamma"), {"project": "osprey"})
-    assert store.search("falcon", mode="keyword") == []
-    assert store.search("osprey", mode="keyword")
-    assert all(finding.ok for finding in examine(store, thorough=True))
-
-
 def test_chunks_that_stay_keep_their_embeddings_and_new_ones_get_theirs(
     db_path: str, embedder: TopicEmbedder
 ) -> None:
@@ -339,23 +331,6 @@ def test_a_transaction_keeps_the_plans_of_foreign_keys_and_no_others(store: Hybr
         assert rows(store, mode) == [("auto",)]
         assert rows(store, "select from pg_prepared_statements") == []
     assert rows(store, mode) == [("force_custom_plan",)]
-
-
-def test_the_terms_of_a_question_are_looked_up_in_one_statement(
-    store: HybridStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.store("a", "The boiler room is warm.")
-    statements: list[str] = []
-    execute = connection.Connection.execute
-
-    def told(self: connection.Connection, statement: str, parameters: Any = None) -> Any:
-        statements.append(statement)
-        return execute(self, statement, parameters)
-
-    monkeypatch.setattr(connection.Connection, "execute", told)
-    [found] = store.search('warm wifi in the "boiler room"', mode="keyword")
-    assert found["doc_id"] == "a"
-    assert statements.count(expressions.TERMS) == 1
 
 
 def test_an_error_that_nobody_waited_for_undoes_the_transaction(store: HybridStore) -> None:

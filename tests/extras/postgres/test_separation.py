@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from hybrid_memory import HybridStore
+from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.extras.postgres.schema import OF_A_SPACE
 from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
 from tests.extras.postgres.test_server import granted, sql
@@ -121,10 +121,10 @@ select doc_id from hybrid_memory.documents where pg_temp.leak(doc_id || coalesce
 """
 
 
-@pytest.mark.parametrize("question", [*QUESTIONS, LEAK])
-def test_nothing_of_another_space_is_told(original: Scene, question: str) -> None:
-    before, told = hidden_rows(original), []
-    with psycopg.connect(original.writer) as conn:
+def answered(address: str, question: str) -> list[str]:
+    """All that the server tells: rows, notices and errors."""
+    told: list[str] = []
+    with psycopg.connect(address) as conn:
         conn.add_notice_handler(
             lambda notice: told.append(repr((notice.message_primary, notice.message_detail)))
         )
@@ -141,13 +141,22 @@ def test_nothing_of_another_space_is_told(original: Scene, question: str) -> Non
         except psycopg.Error as error:
             told += [str(error), repr(error.diag.message_detail), repr(error.diag.context)]
         conn.rollback()
-    assert not [
-        line
-        for line in told
-        if HIDDEN.search(line.replace(question, "").replace("like '%hunter2%'", ""))
-        and "~~ '%hunter2%'" not in line
-    ]
-    assert hidden_rows(original) == before
+    return told
+
+
+def test_nothing_of_another_space_is_told(original: Scene) -> None:
+    before = hidden_rows(original)
+    for question in (*QUESTIONS, LEAK):
+        assert not [
+            line
+            for line in answered(original.writer, question)
+            if HIDDEN.search(line.replace(question, "").replace("like '%hunter2%'", ""))
+            and "~~ '%hunter2%'" not in line
+        ], question
+        assert hidden_rows(original) == before, question
+    for space in ("secret-space", "new"):
+        with pytest.raises(StoreError):
+            HybridStore(original.writer, {"space": space}, embedder=TopicEmbedder())
 
 
 ATTACKS = (
@@ -184,18 +193,16 @@ ATTACKS = (
 )
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_nothing_of_another_space_is_changed(
-    scene: Scene, embedder: TopicEmbedder, attack: str
-) -> None:
+def test_nothing_of_another_space_is_changed(scene: Scene, embedder: TopicEmbedder) -> None:
     before = hidden_rows(scene)
-    told = ""
-    try:
-        sql(scene.writer, attack.format(**scene._asdict()))
-    except psycopg.Error as error:
-        told = f"{error} {error.diag.message_detail}"
-    assert not HIDDEN.search(told)
-    assert hidden_rows(scene) == before
+    for attack in ATTACKS:
+        told = ""
+        try:
+            sql(scene.writer, attack.format(**scene._asdict()))
+        except psycopg.Error as error:
+            told = f"{error} {error.diag.message_detail}"
+        assert not HIDDEN.search(told), attack
+        assert hidden_rows(scene) == before, attack
     with HybridStore(scene.owner, {"space": "secret-space"}, embedder=embedder) as secret:
         assert [hit["text"] for hit in secret.search("xyzzy")] == [SECRET.strip()]
         whole = secret.storage.documents.whole("xyzzy")

@@ -19,9 +19,8 @@ from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.environment import without_password
 from hybrid_memory.extras.postgres import connection as here
 from hybrid_memory.extras.postgres import schema
-from hybrid_memory.extras.postgres.schema import OF_A_SPACE, VERSION
+from hybrid_memory.extras.postgres.schema import VERSION
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.sync.refresh import refresh
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.postgres_server import PostgresServer
@@ -32,7 +31,6 @@ pytestmark = pytest.mark.large
 OWN = here.here()
 PAGE = Path(hybrid_memory.__file__).parent.parent / "docs" / "postgres.md"
 SQL_OF_PAGE = re.findall("```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-TABLES = (*OF_A_SPACE, "spaces", "space_roles")
 
 
 @pytest.fixture
@@ -89,8 +87,6 @@ def end_connections(address: str) -> None:
             "postgresql://db.example/memory?user=ann&password=secret",
             "postgresql://db.example/memory",
         ),
-        ("postgresql:///memory", "postgresql:///memory"),
-        ("postgres://ann@/m?host=/run/pg", "postgres://ann@/m"),
         ("postgresql://a:p@ss@h/d", "postgresql://a@h/d"),
     ],
 )
@@ -206,17 +202,6 @@ def test_a_role_that_the_server_keeps_from_writing_searches_and_is_told_why(
         assert again.stats()["doc_count"] == 1
 
 
-def test_a_role_that_the_server_keeps_from_writing_makes_no_tables(
-    postgres: PostgresServer,
-) -> None:
-    address = postgres.database("kept")
-    sql(address, "alter database kept" + READ_ONLY)
-    with pytest.raises(
-        StoreError, match="default_transaction_read_only is on for the role postgres"
-    ):
-        HybridStore(address)
-
-
 def test_a_search_that_takes_longer_than_the_server_allows_is_told_the_way_out(
     store: HybridStore, postgres_path: str
 ) -> None:
@@ -241,48 +226,6 @@ def test_a_connection_that_was_lost_between_two_searches_is_opened_again(
     assert store.store("b", "host") == 1
     end_connections(db_path)
     assert store.stats()["doc_count"] == 2
-
-
-def test_a_search_whose_connection_is_lost_in_the_middle_is_tried_once_more(
-    store: HybridStore, db_path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.store("a", "gpu server")
-    times = []
-    of_chunks = store.storage.chunks.candidates
-
-    def cut(ids: Any) -> Any:
-        times.append(1)
-        if len(times) == 1:
-            end_connections(db_path)
-        return of_chunks(ids)
-
-    monkeypatch.setattr(store.storage.chunks, "candidates", cut)
-    assert [hit["doc_id"] for hit in store.search("server")] == ["a"]
-    assert len(times) == 2
-
-
-def test_a_write_whose_connection_is_lost_leaves_nothing_and_is_told(
-    store: HybridStore, db_path: str
-) -> None:
-    with pytest.raises(StoreError, match="was lost"), store.storage.transaction():
-        store.storage.documents.remove("none")
-        end_connections(db_path)
-        store.storage.documents.remove("none")
-    assert store.store("a", "gpu") == 1
-
-
-@pytest.mark.usefixtures("postgres")  # which is skipped where there is none
-def test_a_server_that_starts_anew_is_survived(embedder: TopicEmbedder) -> None:
-    server = PostgresServer()
-    try:
-        with HybridStore(server.database("m"), embedder=embedder) as store:
-            store.store("a", "gpu server")
-            server.halt()
-            server.start()
-            assert [hit["doc_id"] for hit in store.search("server")] == ["a"]
-            assert store.store("b", "host") == 1
-    finally:
-        server.stop()
 
 
 def test_a_file_of_another_host_is_read_as_it_was_indexed(
@@ -407,51 +350,6 @@ def test_spaces_are_apart(postgres_path: str, embedder: TopicEmbedder) -> None:
         HybridStore(postgres_path, {"space": "c"}, create=False)
 
 
-def test_a_role_sees_and_changes_its_own_spaces_only_whatever_it_asks(
-    postgres: PostgresServer, postgres_path: str, embedder: TopicEmbedder
-) -> None:
-    with HybridStore(postgres_path, {"space": "secret"}, embedder=embedder) as secret:
-        secret.store("note", "gpu password hunter2")
-        secret.search("gpu")
-    address = granted(postgres, postgres_path, "writer", "team-b")
-    with HybridStore(address, {"space": "team-b"}, embedder=embedder) as mine:
-        mine.store("note", "gpu server")
-        assert [hit["text"] for hit in mine.search("gpu")] == ["gpu server"]
-        assert mine.reindex() == 1
-    for space in ("secret", "new"):
-        with pytest.raises(StoreError):
-            HybridStore(address, {"space": space}, embedder=embedder)
-    own = sql(address, "select id from hybrid_memory.spaces")
-    assert len(own) == 1
-    [(hidden,)] = sql(postgres_path, "select id from hybrid_memory.spaces where name = 'secret'")
-    for table in TABLES:
-        column = "id" if table == "spaces" else "space"
-        assert sql(address, f"select distinct {column} from hybrid_memory.{table}") in (own, [])
-        assert (hidden,) in sql(
-            postgres_path, f"select {column} from hybrid_memory.{table}"
-        ) or table in (
-            "space_roles",
-            "extracts",
-            "links",
-            "tags",
-            "folders",
-            "spare_embeddings",
-            "query_embeddings",
-        )
-    for statement in (
-        f"insert into hybrid_memory.meta values ({hidden}, 'k', 'v')",
-        f"update hybrid_memory.documents set space = {hidden}",
-        f"insert into hybrid_memory.space_roles values ({hidden}, current_user)",
-        "alter table hybrid_memory.documents disable row level security",
-        "set role postgres",
-    ):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            sql(address, statement)
-    sql(address, "delete from hybrid_memory.words")
-    with HybridStore(postgres_path, {"space": "secret"}, embedder=embedder) as secret:
-        assert [hit["text"] for hit in secret.search("password")] == ["gpu password hunter2"]
-
-
 @pytest.mark.usefixtures("postgres")
 def test_serve_survives_a_server_that_starts_anew(environ: dict[str, str]) -> None:
     server = PostgresServer()
@@ -473,14 +371,6 @@ def test_serve_survives_a_server_that_starts_anew(environ: dict[str, str]) -> No
             assert client.json("/api/search", q="rex")["results"][0]["doc_id"] == "b"
     finally:
         server.stop()
-
-
-def test_watch_survives_lost_connections(store: HybridStore, db_path: str, folder: Path) -> None:
-    Ingest(store).run([str(folder)])
-    end_connections(db_path)
-    (folder / "pi.md").write_text("# Raspberry Pi\n\nIts IP address is 10.0.0.7.\n")
-    report = refresh(store)
-    assert (report.files, report.warnings) == (1, [])
 
 
 def test_two_stores_write_in_turns_and_say_whom_they_wait_for(

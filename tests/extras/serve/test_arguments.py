@@ -10,6 +10,7 @@ import pytest
 from hybrid_memory import HybridStore, config
 from hybrid_memory.extras.mcp.definitions import TOOLS
 from hybrid_memory.extras.mcp.tools import Tools
+from hybrid_memory.extras.serve import parameters
 from hybrid_memory.options import COUNT, DATE, NUMBER, PAIR, SWITCH, TEXT, Option
 from tests.extras.serving import Client
 
@@ -19,47 +20,24 @@ OPS = {"ops/heron"}
 
 # What a model writes for memory_search, and the documents that it means
 SEARCHES: list[tuple[dict[str, Any], set[str]]] = [
-    *(
-        ({name: empty}, BOTH)
-        for name in (
-            "also", "limit", "stop", "floor", "budget", "per_doc", "mode", "min_confidence", "half_life",
-            "collection", "in", "tag", "where", "since", "until", "modified_since", "heading", "role", "linked_to",
-        )
-        for empty in ("", None, [])
-    ),
     ({"tag": "[]"}, BOTH),
-    ({"tag": [""]}, BOTH),
     ({"where": {}}, BOTH),
-    ({"where": "{}"}, BOTH),
     ({"limit": "null"}, BOTH),
-    ({"floor": "None"}, BOTH),
     ({"limit": "", "collection": "", "in": "", "tag": [], "where": {}, "since": "", "until": "", "role": ""}, BOTH),
-    ({"tag": "host"}, OPS),
     ({"tag": ["host"]}, OPS),
     ({"tag": '["host"]'}, OPS),
     ({"tag": ['["host"]']}, OPS),
     ({"tags": '["host", ""]'}, OPS),
-    ({"where": {"status": "open"}}, OPS),
-    ({"where": {"status": ["open"]}}, OPS),
     ({"where": '{"status": "open"}'}, OPS),
-    ({"where": '{"status": ["open"]}'}, OPS),
     ({"where": "status=open"}, OPS),
-    ({"where": ["status=open"]}, OPS),
     ({"where": '["status=open"]'}, OPS),
-    ({"where": ["status=open", "year=2026"]}, OPS),
     ({"where": [{"status": "open"}, {"year": 2026}]}, OPS),
     ({"where": {"year": 2026}}, OPS),
-    ({"where": ["year=2026"]}, OPS),
-    ({"collection": "ops"}, OPS),
     ({"collection": ["ops"]}, OPS),
-    ({"in": ["ops"]}, OPS),
     ({"since": 2026, "collection": "ops"}, OPS),
-    ({"limit": "1"}, {"lunch/heron"}),
     ({"limit": 1.0}, {"lunch/heron"}),
-    ({"limit": "1.0"}, {"lunch/heron"}),
     ({"limit": [1]}, {"lunch/heron"}),
     ({"floor": "0", "budget": "250t"}, BOTH),
-    ({"also": "lunch bird"}, BOTH),
     ({"also": '["lunch bird", "bird at noon"]'}, BOTH),
     ({"mode": ["keyword"]}, BOTH),
     ({"query": 2222}, OPS),
@@ -90,12 +68,14 @@ def found(text: str) -> set[str]:
     return {line.split("**")[1].partition("#")[0] for line in text.split("\n") if line[:2] == "**"}
 
 
-@pytest.mark.parametrize(("arguments", "expected"), SEARCHES)
-def test_a_search_is_read_as_the_model_means_it(
-    tools: Tools, arguments: dict[str, Any], expected: set[str]
-) -> None:
-    given = {"query": QUERY, "floor": 0, "stop": 0} | arguments
-    assert found(said(tools, "memory_search", given)) == expected
+def test_a_search_is_read_as_the_model_means_it(tools: Tools) -> None:
+    for name in TOOLS["memory_search"].takes.keys() - {"query"}:
+        for empty in ("", None, []):
+            given = {"query": QUERY, "floor": 0, "stop": 0} | {name: empty}
+            assert found(said(tools, "memory_search", given)) == BOTH, (name, empty)
+    for arguments, expected in SEARCHES:
+        given = {"query": QUERY, "floor": 0, "stop": 0} | arguments
+        assert found(said(tools, "memory_search", given)) == expected, arguments
 
 
 TEXT_OF_ALL = {"doc_id": "a", "text": "The crane."}
@@ -104,7 +84,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     *(
         ("memory_get", {"target": "ops/heron", name: value}, "2222")
         for name in ("max_lines", "budget")
-        for value in ("", None, [], "1000", 1000.0, "1000.0", [1000], "null")
+        for value in ("", None, [], "1000.0", [1000], "null")
     ),
     *(
         ("memory_list", {name: empty}, "[2 of 2 documents]")
@@ -116,48 +96,42 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("memory_list", {"where": '{"status": "open"}'}, "[1 of 1 documents]"),
     ("memory_list", {"where": "status=open"}, "[1 of 1 documents]"),
     ("memory_list", {"since": 2026}, "[1 of 1 documents]"),
+    ("memory_delete", {"doc_id": ["ops/heron"]}, "deleted ops/heron"),
     *(
         ("memory_store", TEXT_OF_ALL | {"append": value}, "stored a")
-        for value in ("", None, "true", "True", "false", True, [])
+        for value in ("", None, "True", "false", True, [])
     ),
     *(("memory_store", TEXT_OF_ALL | {"metadata": value}, "stored a") for value in ("", None, [])),
     ("memory_store", {"doc_id": 7, "text": "The crane."}, "stored 7"),
-    ("memory_delete", {"doc_id": ["ops/heron"]}, "deleted ops/heron"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "arguments", "part"), CALLS)
-def test_a_call_is_read_as_the_model_means_it(
-    tools: Tools, name: str, arguments: dict[str, Any], part: str
+def test_a_call_is_read_as_the_model_means_it(tools: Tools) -> None:
+    for name, arguments, part in CALLS:
+        assert part in said(tools, name, arguments), (name, arguments)
+
+
+def test_metadata_are_stored_as_the_model_means_them(
+    tools: Tools, client: Client, environ: dict[str, str]
 ) -> None:
-    assert part in said(tools, name, arguments)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
+    for metadata in (
         {"owner": "ann", "ports": [80, 443]},
         '{"owner": "ann", "ports": [80, 443]}',
-        ["owner=ann", "ports=80", "ports=443"],
         '["owner=ann", "ports=[80, 443]"]',
         [{"owner": "ann"}, {"ports": [80, 443]}],
-    ],
-)
-def test_metadata_are_stored_as_the_model_means_them(
-    tools: Tools, client: Client, environ: dict[str, str], metadata: Any
-) -> None:
-    said(tools, "memory_store", TEXT_OF_ALL | {"metadata": metadata})
-    with HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"}) as store:
-        [hit] = store.search("crane", collection=None, limit=1)
-    assert hit["metadata"] == {"owner": "ann", "ports": [80, 443]}
-    assert client.put_text("b", "The otter.", metadata=metadata).status_code == 201
-    assert client.json("/api/documents/b")["metadata"] == hit["metadata"]
+    ):
+        said(tools, "memory_store", TEXT_OF_ALL | {"metadata": metadata})
+        with HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"}) as store:
+            [hit] = store.search("crane", limit=1)
+        assert hit["metadata"] == {"owner": "ann", "ports": [80, 443]}, metadata
+        assert client.put_text("b", "The otter.", metadata=metadata).status_code < 300
+        assert client.json("/api/documents/b")["metadata"] == hit["metadata"], metadata
 
 
-@pytest.mark.parametrize("empty", ["", None, []])
-def test_empty_metadata_keep_the_present_ones(tools: Tools, empty: Any) -> None:
-    said(tools, "memory_store", {"doc_id": "ops/heron", "text": "New.", "metadata": empty})
-    assert "1 of 1" in said(tools, "memory_list", {"where": {"status": "open"}})
+def test_empty_metadata_keep_the_present_ones(tools: Tools) -> None:
+    for empty in ("", None, []):
+        said(tools, "memory_store", {"doc_id": "ops/heron", "text": "New.", "metadata": empty})
+        assert "1 of 1" in said(tools, "memory_list", {"where": {"status": "open"}})
     said(tools, "memory_store", {"doc_id": "ops/heron", "text": "New.", "metadata": {}})
     assert "0 of 0" in said(tools, "memory_list", {"where": {"status": "open"}})
 
@@ -184,15 +158,17 @@ def test_a_value_that_means_nothing_is_refused(option: Option, value: Any, probl
         option.read(value)
 
 
-@pytest.mark.parametrize("name", ["limit", "since", "until", "mode", "role", "tag", "where", "collection",
-                                  "in", "heading", "linked_to", "half_life", "min_confidence", "also"])  # fmt: skip
-def test_an_empty_field_of_a_form_is_no_filter(client: Client, name: str) -> None:
+def test_an_empty_field_of_a_form_is_no_filter(client: Client) -> None:
     def citations(*more: tuple[str, str]) -> list[str]:
         answer = client.get("/api/search", params=[("query", "circumference"), *more])
         assert answer.status_code == 200
         return [hit["citation"] for hit in answer.json()["results"]]
 
-    assert citations((name, "")) == citations() != []
+    expected = citations()
+    assert expected
+    for option in parameters.SEARCH.values():
+        if option.kind is not SWITCH and option.name != "query":
+            assert citations((option.name, "")) == expected, option.name
 
 
 def test_json_text_is_read_over_http(client: Client) -> None:
@@ -222,22 +198,24 @@ UNMET = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "problem"), UNMET)
 def test_a_filter_that_no_document_meets_is_named(
-    tools: Tools, client: Client, environ: dict[str, str], name: str, value: str, problem: str
+    tools: Tools, client: Client, environ: dict[str, str]
 ) -> None:
-    for tool, arguments in (("memory_search", {"query": QUERY}), ("memory_list", {})):
-        text = said(tools, tool, arguments | {name: value})
-        assert f"[warning: {problem}" in text
-        assert "Nothing found" not in text
-    for path, query in (("/api/search", [("query", QUERY)]), ("/api/documents", [])):
-        answer = client.get(path, params=[*query, (name, value)]).json()
-        assert [line for line in answer["warnings"] if line.startswith(problem)]
-        assert answer.get("hint") is None
-    given = dict([value.split("=")]) if name == "where" else [value] if name == "tag" else value
     with HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"}) as store:
-        assert store.search(QUERY, **{name: given}) == []
-        assert [line for line in store.warnings if line.startswith(problem)]
+        for name, value, problem in UNMET:
+            for tool, arguments in (("memory_search", {"query": QUERY}), ("memory_list", {})):
+                text = said(tools, tool, arguments | {name: value})
+                assert f"[warning: {problem}" in text
+                assert "Nothing found" not in text
+            for path, query in (("/api/search", [("query", QUERY)]), ("/api/documents", [])):
+                answer = client.get(path, params=[*query, (name, value)]).json()
+                assert [line for line in answer["warnings"] if line.startswith(problem)]
+                assert answer.get("hint") is None
+            given: Any = [value] if name == "tag" else value
+            if name == "where":
+                given = dict([value.split("=")])
+            assert store.search(QUERY, **{name: given}) == []
+            assert [line for line in store.warnings if line.startswith(problem)]
 
 
 def test_every_filter_that_may_be_unmet_has_a_case() -> None:

@@ -23,9 +23,6 @@ FOREVER = 3600
 ASKED: dict[str, tuple[str, str, Any]] = {
     "search": ("GET", "/api/search?q=raspberry", None),
     "read": ("GET", "/api/documents/memory/pi.md", None),
-    "links": ("GET", "/api/documents/memory/pi.md/links", None),
-    "similar": ("GET", "/api/documents/memory/pi.md/similar", None),
-    "overview": ("GET", "/api/overview", None),
     "doctor": ("GET", "/api/doctor", None),
     "store": ("PUT", "/api/documents/new", {"text": "The zebra."}),
     "tool": (

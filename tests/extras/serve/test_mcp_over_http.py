@@ -65,15 +65,6 @@ def test_documents_and_the_prompt_are_those_of_standard_output(client: Client, m
     run_async(play)
 
 
-def test_agents_at_once_have_a_session_each(client: Client) -> None:
-    async def play() -> None:
-        async with connected(client.base) as one, connected(client.base) as other:
-            for agent in (one, other, one):
-                assert not (await agent.call_tool("memory_status", {})).is_error
-
-    run_async(play)
-
-
 def test_an_agent_needs_the_token(folder: Any, environ: dict[str, str]) -> None:
     async def play(base: str, **headers: str) -> None:
         async with connected(base, **headers) as agent:

@@ -7,6 +7,7 @@ import socket
 import stat
 import threading
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,22 +57,16 @@ def status(client: Client, method: str, path: str, **headers: str) -> int:
     return answer.status
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example", "evil.example:8377", "localhost.evil.example", "127.0.0.1.evil.example", "localhost@evil.example",
-        "10.0.0.1", "[::2]", "", "localhost:port", "localhost/x", "127.0.0.1, evil.example", "0177.0.0.1",
-    ],
-)  # fmt: skip
-def test_a_name_that_was_made_to_lead_here_gets_no_answer(client: Client, host: str) -> None:
-    assert {
-        path for path in EVERY if status(client, "GET", path, Host=host) not in (400, 421)
-    } == set()
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1234", "[::1]:99", "LOCALHOST"])
-def test_every_name_of_loopback_gets_an_answer(client: Client, host: str) -> None:
-    assert status(client, "GET", "/api/status", Host=host) == 200
+def test_a_name_that_was_made_to_lead_here_gets_no_answer(client: Client) -> None:
+    for host in (
+        "evil.example", "evil.example:8377", "localhost.evil.example", "127.0.0.1.evil.example",
+        "localhost@evil.example", "10.0.0.1", "[::2]", "", "localhost:port", "localhost/x",
+        "127.0.0.1, evil.example", "0177.0.0.1",
+    ):  # fmt: skip
+        answered = {p for p in EVERY if status(client, "GET", p, Host=host) not in (400, 421)}
+        assert answered == set(), host
+    for host in ("localhost", "127.0.0.1:1234", "[::1]:99", "LOCALHOST"):
+        assert status(client, "GET", "/api/status", Host=host) == 200, host
 
 
 @pytest.mark.parametrize(
@@ -87,16 +82,10 @@ def test_a_page_of_another_site_can_neither_read_nor_write(client: Client, origi
             assert (method, path, refused) == (method, path, 403)
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_a_browser_fetches_for_another_site_is_refused(client: Client, site: str) -> None:
-    assert (
-        status(client, "GET", "/api/search?q=a&refresh=true", Host="localhost", Sec_Fetch_Site=site)
-        == 403
-    )
-    assert (
-        status(client, "GET", "/api/search?q=a", Host="localhost", Sec_Fetch_Site="same-origin")
-        == 200
-    )
+def test_what_a_browser_fetches_for_another_site_is_refused(client: Client) -> None:
+    for site, expected in (("cross-site", 403), ("same-site", 403), ("same-origin", 200)):
+        path = "/api/search?q=a&refresh=true"
+        assert status(client, "GET", path, Host="localhost", Sec_Fetch_Site=site) == expected
 
 
 def test_no_answer_may_be_read_or_framed_by_another_site(client: Client) -> None:
@@ -116,19 +105,21 @@ def test_no_answer_may_be_read_or_framed_by_another_site(client: Client) -> None
         assert "server" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/api/status", "/api/search?q=a", "/api/openapi.json", "/mcp", "/%61pi/status", "/api/nix"],
-)
-def test_without_the_token_nothing_of_the_memory_is_told(guarded: Client, path: str) -> None:
-    for headers in (
-        {},
-        {"Authorization": f"Bearer {TOKEN}x"},
-        {"Authorization": "Bearer "},
-        {"Authorization": f"Basic {TOKEN}"},
-        {"Authorization": b"Bearer \xff\xfe"},
-        {"Cookie": f"hybrid-memory={TOKEN}"},
-        {"Cookie": "hybrid-memory="},
+CLOSED = ["/api/status", "/api/search?q=a", "/api/openapi.json", "/mcp", "/%61pi/status", "/api/x"]
+
+
+def test_without_the_token_nothing_of_the_memory_is_told(guarded: Client) -> None:
+    for path, headers in product(
+        CLOSED,
+        (
+            {},
+            {"Authorization": f"Bearer {TOKEN}x"},
+            {"Authorization": "Bearer "},
+            {"Authorization": f"Basic {TOKEN}"},
+            {"Authorization": b"Bearer \xff\xfe"},
+            {"Cookie": f"hybrid-memory={TOKEN}"},
+            {"Cookie": "hybrid-memory="},
+        ),
     ):
         answer = guarded.get(path, headers=headers)  # type: ignore[arg-type]
         assert answer.status_code == 401
@@ -358,21 +349,7 @@ def test_what_is_not_a_request_is_refused_and_others_are_answered(
     assert client.get("/api/status").status_code == 200
 
 
-def raw(client: Client, request: bytes) -> bytes:
-    """What the server answers to these bytes, until it closes the connection."""
-    host, port = client.base.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        connection.sendall(request)
-        answer = b""
-        while part := connection.recv(65536):
-            answer += part
-        return answer
-
-
-@pytest.mark.parametrize(
-    "head",
-    ["PUT /api/documents/a", "DELETE /api/documents/a", "POST /api/session", "POST /mcp"],
-)
+@pytest.mark.parametrize("head", ["PUT /api/documents/a", "POST /mcp"])
 def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
     capfd: pytest.CaptureFixture[str], folder: Path, environ: dict[str, str], head: str
 ) -> None:
