@@ -235,7 +235,7 @@ def test_no_prefix_of_a_service_is_listed_twice() -> None:
     assert len(hints) == len(set(hints))
 
 
-LENGTH = 30_000  # characters; a quarter of them must take about a quarter of the time, and not a sixteenth
+LENGTH = 10_000  # characters; a quarter of them must take about a quarter of the time, and not a sixteenth
 MOST_GROWTH = 9.0
 MOST_OF_NAMES = 200  # times the CPU of prose, for a text of nothing but names or commands
 FLOODS = [" ", "\n", "a", "A", "1", "-", "_", "=", ":", "/", ".", ",", ";", "<", ">", "|", "&", "\\", '"', "'", "`", "a ", "a.", "a=", "A_", "://", "\n" + "a" * 64]  # fmt: skip
@@ -250,7 +250,7 @@ def cpu_seconds(run: Callable[[str], object], text: str) -> float:
 def grows_too_fast(run: Callable[[str], object], head: str, unit: str) -> bool:
     """Whether four times the length takes far more than four times the time: quadratic time is 16 times."""
     whole, quarter = (head + repeated(unit, length) for length in (LENGTH, LENGTH // 4))
-    if cpu_seconds(run, whole) < 0.05:
+    if cpu_seconds(run, whole) < 0.01:
         return False
     took, before = (min(cpu_seconds(run, text) for _ in range(3)) for text in (whole, quarter))
     return took > MOST_GROWTH * before
@@ -327,7 +327,7 @@ TRIGGERS = [
 
 @pytest.mark.large
 def test_no_word_that_triggers_a_search_makes_it_slower_than_documented() -> None:
-    length = LENGTH // 5  # a factor shows in short texts, too; there are hundreds
+    length = LENGTH // 4  # a factor shows in short texts, too; there are hundreds
     prose = repeated(
         "The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n",
         length,
@@ -337,5 +337,5 @@ def test_no_word_that_triggers_a_search_makes_it_slower_than_documented() -> Non
     assert not [
         trigger
         for trigger, flood in floods.items()
-        if min(cpu_seconds(redact, flood) for _ in range(3)) > MOST_OF_NAMES * usual
+        if all(cpu_seconds(redact, flood) > MOST_OF_NAMES * usual for _ in range(3))
     ]
