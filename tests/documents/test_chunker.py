@@ -64,7 +64,17 @@ def test_chunk_is_a_frozen_dataclass_that_needs_only_text_heading_and_index() ->
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "\n\n", " \r\n\t\r", "\ufeff", "---\ntitle: x\n---\n", "\u2028\x1c\n\u3000"]
+    "text",
+    [
+        "",
+        " ",
+        "\n\n",
+        " \r\n\t\r",
+        "\ufeff",
+        "---\ntitle: x\n---\n",
+        "\u2028\x1c\n\u3000",
+        "***\n\n---\n",
+    ],
 )
 def test_blank_text_has_no_chunks(text):
     assert chunk_text(text) == []
@@ -277,6 +287,7 @@ def test_outline_of_many_headings_is_no_single_chunk():
         # Headings count
         ("# H\n1234567\n1234567\n", 12, 0, ["# H\n1234567", "1234567"]),
         ("# A\n## B\nOne two. Three. Four.", 24, 0, ["# A\n## B\nOne two. Three.", "Four."]),
+        ("# A\n\n---\n\n## B\ntext", 100, 0, ["# A\n\n\n\n## B\ntext"]),
         ("# Head\naaa bbb ccc ddd", 14, 0, ["# Head\naaa bbb", "ccc ddd"]),
         ("# A\nOne one. Two.\n\n# B\n\n## C", 17, 0, ["# A\nOne one.", "Two.\n\n# B\n\n## C"]),
         # What is carried: whole sentences of the section, where the next one fits
