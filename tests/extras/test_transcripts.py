@@ -393,11 +393,6 @@ def test_traces_of_openclaw_are_left_out(store: HybridStore, notes: Callable[...
     assert (report.files, report.skipped_by["generated"]) == (1, 1)
 
 
-def test_assistant_may_speak_of_wrappers() -> None:
-    said = "Use <system-reminder>x</system-reminder> for that"
-    assert read(lines(claude("assistant", said)))[0][0].text == said
-
-
 @pytest.mark.parametrize(
     "broken",
     ["{", "[" * 100_000, '{"type": "message"', "\x00", '"\\ud8', "{'a': 1}"],
@@ -441,9 +436,7 @@ def test_too_long_a_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ("2026-03-05T23:59:59Z", "2026-03-05"),
         (1772755199000, "2026-03-05"),
         ("yesterday", ""),
-        (None, ""),
         (1e30, ""),
-        ({}, ""),
     ],
 )
 def test_date_is_that_of_the_first_message(timestamp: Any, date: str) -> None:
@@ -581,13 +574,6 @@ def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(
     session("other.jsonl", [pi("user", "new")])
     assert refresh(store).removed == 1
     assert ids(store) == ["logs/a.md", "sessions/other.jsonl"]
-
-
-def test_single_transcript_and_one_with_a_collection(store: HybridStore, session: Write) -> None:
-    ingest(store, session("a.jsonl", [pi("user", "gpu")]))
-    Ingest(store).run([str(session("b.jsonl", [pi("user", "printer")]))], "talks")
-    assert ids(store) == ["sessions/a.jsonl", "talks/b.jsonl"]
-    assert store.search("gpu")[0]["date"] == "2026-03-05"
 
 
 @pytest.mark.parametrize(
@@ -732,31 +718,6 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
     assert grown * unit < path.stat().st_size / 2
 
 
-def grown(number: int) -> bytes:
-    """A session of every form: with titles, long messages, messages of several days and without a
-    time, lines that are not JSON, and messages that changed.
-    """
-    chance = random.Random(number)
-    forms: list[Callable[[str, str], Record]] = [pi, claude, codex_message, cursor, gemini]
-    form = chance.choice(forms)
-    records: list[Record | str] = [
-        codex("session_meta", id="0199", source="cli") if form is codex_message else {"type": "x"}
-    ]
-    for i in range(chance.choice([5, 40])):
-        words = f"Message {i} of {number} about the pump. " * chance.choice([1, 2, 3, 90])
-        record = form(chance.choice(["user", "assistant"]), words)
-        if chance.random() < 0.2:
-            record.pop("timestamp", None)
-        if "timestamp" in record and chance.random() < 0.3:
-            record["timestamp"] = f"2026-03-{5 + i // 9:02}T10:00:00.000Z"
-        records.append(record)
-        if chance.random() < 0.1:
-            records.append({"type": "session_info", "name": f"Talk {i}"})
-        if chance.random() < 0.1:
-            records.append(chance.choice(["{not json", "", record]))
-    return lines(*records)
-
-
 def cursor(role: str, said: str) -> Record:
     return {"role": role, "message": {"content": text(said)}}
 
@@ -764,6 +725,47 @@ def cursor(role: str, said: str) -> Record:
 def gemini(role: str, said: str) -> Record:
     kind = {"user": "user", "assistant": "gemini"}[role]
     return {"id": said[:12], "type": kind, "content": said}
+
+
+FORMS = [pi, claude, codex_message, cursor, gemini]
+EVENTS = (
+    "user user assistant assistant long day untimed again title meta subagent broken asked".split()
+)
+
+
+def session_of(form: Callable[[str, str], Record], events: list[str]) -> list[bytes]:
+    """The lines of a session in which these events happen, one after the other."""
+    records: list[Record | str] = []
+    said: list[Record] = []
+    for number, event in enumerate(events):
+        if event in ("user", "assistant", "long", "day", "untimed"):
+            role = "user" if event == "user" else "assistant"
+            words = f"Message {number:03} about the pump. " * (90 if event == "long" else 9)
+            said.append(form(role, words))
+            if event == "untimed":
+                said[-1].pop("timestamp", None)
+            elif event == "day" and "timestamp" in said[-1]:
+                said[-1]["timestamp"] = f"2026-03-{6 + number:02}T10:00:00.000Z"
+            records.append(said[-1])
+        elif event == "again":  # Gemini CLI repeats a message that changed
+            records += said[number % len(said) :][:1] if said else []
+        elif event == "asked":
+            records += [form("user", f"Which pump is it in hall {'ab'[number % 2]}?"), RECALLED]
+            records.append(form("assistant", f"It is pump {number}. " * 20))
+        elif event == "title":
+            records.append({"type": "session_info", "name": f"Talk {number}"})
+        elif event == "broken":
+            records.append("{not json")
+        else:
+            records.append(codex("session_meta", thread_source=event))
+    return lines(*records).splitlines(keepends=True)
+
+
+def grown(number: int) -> bytes:
+    """A session of any form, in which anything but a call of a subagent happens."""
+    chance = random.Random(number)
+    events = [event for event in EVENTS if event not in ("subagent", "meta")]
+    return b"".join(session_of(chance.choice(FORMS), chance.choices(events, k=20)))
 
 
 def stored(store: HybridStore) -> list[Any]:
@@ -793,41 +795,6 @@ def test_a_session_that_grew_is_stored_like_one_that_is_new(
         assert stored(store) == stored(new)
 
 
-CALLED = claude("assistant", [{"type": "tool_use", "name": "mcp__hybrid-memory__memory_search"}])
-EVENTS = st.lists(
-    st.sampled_from(
-        (
-            *("user", "user", "assistant", "assistant", "again", "title", "meta", "subagent"),
-            *("broken", "asked"),
-        )
-    ),
-    min_size=3,
-    max_size=16,
-)
-
-
-def session_of(form: Callable[[str, str], Record], events: list[str]) -> list[bytes]:
-    """The lines of a session in which these events happen, one after the other."""
-    records: list[Record | str] = []
-    said: list[Record] = []
-    for number, event in enumerate(events):
-        if event in ("user", "assistant"):
-            said.append(form(event, f"Message {number:03} about the pump. " * 9))
-            records.append(said[-1])
-        elif event == "again":  # Gemini CLI repeats a message that changed
-            records += said[number % len(said) :][:1] if said else []
-        elif event == "asked":
-            records += [form("user", f"Which pump is it in hall {'ab'[number % 2]}?"), CALLED]
-            records.append(form("assistant", f"It is pump {number}. " * 20))
-        elif event == "title":
-            records.append({"type": "session_info", "name": f"Talk {number}"})
-        elif event == "broken":
-            records.append("{not json")
-        else:
-            records.append(codex("session_meta", thread_source=event))
-    return lines(*records).splitlines(keepends=True)
-
-
 def resumed(data: bytes, size: int) -> tuple[Any, ...]:
     """What is stored of a session that was read at this size, and then as it is."""
     before = Transcript(io.BytesIO(data[:size]), size)
@@ -849,7 +816,7 @@ def resumed(data: bytes, size: int) -> tuple[Any, ...]:
 
 
 @settings(deadline=None)
-@given(st.sampled_from([pi, claude, codex_message, cursor, gemini]), EVENTS)
+@given(st.sampled_from(FORMS), st.lists(st.sampled_from(EVENTS), min_size=3, max_size=12))
 def test_a_session_that_is_read_on_is_like_one_that_is_read_whole(
     form: Callable[[str, str], Record], events: list[str]
 ) -> None:
@@ -934,8 +901,6 @@ def test_white_space_of_what_was_said_is_plain_and_code_keeps_its_indentation() 
 UNKNOWN = [
     {"messages": [{"role": "user", "content": "gpu"}]},
     {"role": "user", "content": "gpu"},
-    {"type": "thread.started", "thread_id": "0199"},
-    {"prompt": "gpu", "completion": "kettle"},
 ]
 
 
@@ -959,9 +924,7 @@ def test_a_file_in_an_unknown_form_is_warned_of_and_the_known_ones_are_named(
     "records",
     [
         [],
-        [{"type": "session", "id": "b7300bff"}],
         [{"type": "summary", "summary": "Printer"}],
-        [{"type": "progress", "sessionId": "s"}],
         [codex("session_meta", id="0199", source="cli")],
         [pi("assistant", "NO_REPLY")],
     ],
