@@ -137,14 +137,7 @@ def test_heading_line(line, heading):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "#hashtag",
-        "####### seven",
-        "    # code",
-        "> # quoted",
-        "＃ wide",
-    ],
+    "line", ["#hashtag", "####### seven", "    # code", "> # quoted", "＃ wide"]
 )
 def test_not_a_heading_line(line):
     assert chunk_text(f"before\n{line}\ntext") == [Chunk(f"before\n{line}\ntext", "", 0, "", 1, 3)]
@@ -220,17 +213,7 @@ def test_fence_in_a_list_item_closes_as_indented_as_the_item():
     assert [chunk.heading for chunk in chunk_text(text)] == ["", "yes"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "``` a`b",
-        "``",
-        "    ```",
-        "text ```",
-        "> ```",
-        "-```",
-    ],
-)
+@pytest.mark.parametrize("line", ["``` a`b", "``", "    ```", "text ```", "> ```", "-```"])
 def test_not_a_fence(line):
     assert [chunk.heading for chunk in chunk_text(f"{line}\n # A\na")] == ["", "A"]
 
@@ -347,12 +330,7 @@ def test_change_does_not_ripple_beyond_its_section():
 
 
 @pytest.mark.parametrize(
-    ("size", "overlap", "named"),
-    [
-        (0, 0, "chunk_size"),
-        (10, -1, "overlap"),
-        (10, 10, "overlap"),
-    ],
+    ("size", "overlap", "named"), [(0, 0, "chunk_size"), (10, -1, "overlap"), (10, 10, "overlap")]
 )
 def test_sizes_without_room_for_text_are_refused(size, overlap, named):
     with pytest.raises(ValueError, match=f"^{named} must be"):
@@ -362,10 +340,7 @@ def test_sizes_without_room_for_text_are_refused(size, overlap, named):
 @pytest.mark.parametrize(
     "character",
     [
-        *(
-            "e\u0301",
-            "\u0915\u094d\u200d\u0937",
-        ),
+        *("e\u0301", "\u0915\u094d\u200d\u0937"),
         *("\U0001f44d\U0001f3fd", FAMILY, "\u1112\u1161\u11ab", "\U0001f1e9\U0001f1ea", "\u0301"),
         "\U0001f3f4\U000e0067\U000e0062\U000e007f",
     ],
@@ -473,18 +448,7 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
     assert section(one) == section(other) != []
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "word ",
-        "\n",
-        "# h\n",
-        "中",
-        "a. B ",
-        "| a |\n",
-        "~~~\n",
-    ],
-)
+@pytest.mark.parametrize("unit", ["word ", "\n", "# h\n", "中", "a. B ", "| a |\n", "~~~\n"])
 @pytest.mark.large
 def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
     assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 10_000))

@@ -75,10 +75,7 @@ def test_metadata_given_wins_over_the_front_matter() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "word",
-    ["zirconium", "infra", "cellar", "locksmith", "4711"],
-)
+@pytest.mark.parametrize("word", ["zirconium", "infra", "cellar", "locksmith", "4711"])
 def test_what_the_front_matter_says_finds_the_document(store: HybridStore, word: str) -> None:
     store.store("page", PAGE, {"people": [{"name": "Quimby", "roles": ["janitor", ["locksmith"]]}]})
     store.store("other", "nothing of the kind")

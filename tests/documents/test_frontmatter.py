@@ -225,28 +225,13 @@ def test_what_is_read_in_another_way_than_it_is_written_is_told():
         ("[]", []),
         ("[a, 2, true, 'b, c', \"d\"] # comment", ["a", 2, True, "b, c", "d"]),
         ("[don't, a#b, ~, x y]", ["don't", "a#b", "x y"]),
-        ("[\n  a,\n  b\n]", ["a", "b"]),
-        ("[a,\n  # comment, x\n  b]", ["a", "b"]),
-        ("\n  - a\n\n  # comment\n  - 'b'\n", ["a", "b"]),
-        ("\n- a: b\n  c: d\n- e", [{"a": "b", "c": "d"}, "e"]),
-        ("\n- one\n  two\n- 'three\n\n  four'", ["one two", "three\nfour"]),
-        (
-            "\n  - a\n  - - b\n    - c\n  - d: e\n    f:\n    - g",
-            ["a", ["b", "c"], {"d": "e", "f": ["g"]}],
-        ),
         ("[[[Note]], b]", ["[[Note]]", "b"]),
         ("[[Note]], [[Other]]", ["[[Note]]", "[[Other]]"]),
         ("\n- [[Note]], [[Other]]", ["[[Note]], [[Other]]"]),
-        ("{a: ~, b: 1}", {"b": 1}),
-        ("\n  a: ~\n  b: [~]", {"b": []}),
         ("| a | b |", "| a | b |"),
         ('"C:\\new"', "C:\new"),
         ('"\\ud83d\\udc18"', "🐘"),
         ("one\n  two: three", "one two: three"),
-        ("\n  one\n  two", "one two"),
-        ("|\n  one\n    two\n\n  three\n", "one\n  two\n\nthree\n"),
-        ("|- # comment\n  # one", "# one"),
-        (">\n  one\n  two\n\n\n  three", "one two\n\nthree\n"),
         ("|", ""),
     ],
 )
@@ -358,6 +343,7 @@ def read_node(node: yaml.Node) -> Any:
 
 
 BLOCKS = [
+    "a: |- # comment\n  # one\nb: [a,\n  # comment, x\n  b]",
     "server: {port: 2222,\n  host: atlas,\n  names: [a, 'b c', \"d\"]}",
     "server: {\nport: 2222,\nhost: atlas\n}\nlast: 1",
     "project:\n  name: boss\n  owner: ann\n  deep:\n    er: [1, 2]",
@@ -370,7 +356,6 @@ BLOCKS = [
     "a: \"one\n  two\n\n  three \\\n  four\"\nb: 'five\n  six'",
     'a: "one and\nmore"\nb: 1',
     'a: "tab\\t \\x41 \\u00e9 \\U0001F418 \\" \\\\ \\/ \\e \\N"',
-    "'a b': 1\n\"c: d\": 2\n? e\n".replace("? e\n", ""),
     "a: [b: c, d, {e: f}]\ng: {h, i: j}",
     '{"title": "x", "list": [1, "two", {"a": null}], "tags": ["b"]}',
     "a: https://x.y/z#top\nb: C# # comment\nc: a:b\nd: '#e'",
@@ -504,10 +489,7 @@ def test_metadata_on_the_command_line_is_read_as_front_matter(run: Run) -> None:
     [
         *(("3", 3), ("[a, 3]", ["a", 3]), ("1.10", "1.10"), ("'x'", "x")),
         *(("|", "|"), ("a # b", "a # b"), ("&a b", "&a b"), ("", "")),
-        *(
-            ("a\nb", "a\nb"),
-            ("[" * 99, "[" * 99),
-        ),
+        *(("a\nb", "a\nb"), ("[" * 99, "[" * 99)),
     ],
 )
 def test_value_of_an_option(written: str, value: Any) -> None:

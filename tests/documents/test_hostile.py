@@ -359,7 +359,7 @@ BLOCKS = [
 def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 50_000, little=0.02)
+    assert_linear(run, beginning, unit, 25_000, little=0.01)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:

@@ -206,7 +206,9 @@ def test_each_link_and_each_level_is_needed(
     assert changed
 
 
-LENGTH = 10_000  # characters; a quarter of them must take about a quarter of the time, and not a sixteenth
+# Characters, and the seconds that they may take however these grow: a quarter of the characters must
+# take about a quarter of the time, and not a sixteenth
+LENGTHS = {10_000: 0.01, 30_000: 0.05}
 MOST_GROWTH = 9.0
 MOST_OF_NAMES = 200  # times the CPU of prose, for a text of nothing but names or commands
 FLOODS = [" ", "\n", "a", "A", "1", "-", "_", "=", ":", "/", ".", ",", ";", "<", ">", "|", "&", "\\", '"', "'", "`", "a ", "a.", "a=", "A_", "://", "\n" + "a" * 64]  # fmt: skip
@@ -219,9 +221,16 @@ def cpu_seconds(run: Callable[[str], object], text: str) -> float:
 
 
 def grows_too_fast(run: Callable[[str], object], head: str, unit: str) -> bool:
-    """Whether four times the length takes far more than four times the time: quadratic time is 16 times."""
-    whole, quarter = (head + repeated(unit, length) for length in (LENGTH, LENGTH // 4))
-    if cpu_seconds(run, whole) < 0.01:
+    """Whether four times the length takes far more than four times the time: quadratic time is 16 times.
+
+    A part of a pattern that is bounded may take it in a short text.
+    """
+    return all(grows_at(length, run, head, unit) for length in LENGTHS)
+
+
+def grows_at(length: int, run: Callable[[str], object], head: str, unit: str) -> bool:
+    whole, quarter = (head + repeated(unit, size) for size in (length, length // 4))
+    if cpu_seconds(run, whole) < LENGTHS[length]:
         return False
     took, before = (min(cpu_seconds(run, text) for _ in range(3)) for text in (whole, quarter))
     return took > MOST_GROWTH * before
@@ -267,17 +276,9 @@ def test_no_key_of_a_service_takes_quadratic_time() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        *(
-            "password=",
-            "token",
-            "API_KEY=",
-            "key",
-        ),
+        *("password=", "token", "API_KEY=", "key"),
         *("user a, password is ", "A1!a as its password "),
-        *(
-            "password:\n",
-            "password. The new one is ",
-        ),
+        *("password:\n", "password. The new one is "),
     ],
 )
 def test_no_name_takes_quadratic_time(head: str) -> None:
@@ -285,18 +286,7 @@ def test_no_name_takes_quadratic_time(head: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit",
-    [
-        *(
-            "password de ",
-            "a,password\n",
-        ),
-        *(
-            "-----BEGIN PRIVATE KEY-----",
-            "A_",
-            "password",
-        ),
-    ],
+    "unit", [*("password de ", "a,password\n"), *("-----BEGIN PRIVATE KEY-----", "A_", "password")]
 )
 def test_all_rules_together_take_linear_time(unit: str) -> None:
     assert not grows_too_fast(redact, "", unit)
@@ -313,7 +303,7 @@ TRIGGERS = [
 
 @pytest.mark.large
 def test_no_word_that_triggers_a_search_makes_it_slower_than_documented() -> None:
-    length = LENGTH // 4  # a factor shows in short texts, too; there are hundreds
+    length = 2_500  # a factor shows in short texts, too; there are hundreds
     prose = repeated(
         "The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n",
         length,

@@ -701,8 +701,8 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
     path = tmp_path / "large.jsonl"
     result = pi("toolResult", "x" * 200_000)
     with path.open("wb") as file:
-        for number in range(200):
-            file.write(lines(*talk(number * 20, number * 20 + 20), result))
+        for number in range(150):
+            file.write(lines(*talk(number * 10, number * 10 + 10), result))
     code = (
         "import resource, sys; from hybrid_memory import HybridStore; from hybrid_memory.sync.ingest import Ingest\n"
         "store = HybridStore(sys.argv[1], {'provider': 'none', 'max_file_bytes': 1})\n"
@@ -713,7 +713,7 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
     command = [sys.executable, "-c", code, str(tmp_path / "large.db"), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found, grown = map(int, done.stdout.split())
-    assert found > 800
+    assert found > 300
     unit = 1 if sys.platform == "darwin" else 1024
     assert grown * unit < path.stat().st_size / 2
 
@@ -815,7 +815,7 @@ def resumed(data: bytes, size: int) -> tuple[Any, ...]:
     return found, now.title, now.date, now.digest
 
 
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(FORMS), st.lists(st.sampled_from(EVENTS), min_size=3, max_size=12))
 def test_a_session_that_is_read_on_is_like_one_that_is_read_whole(
     form: Callable[[str, str], Record], events: list[str]
@@ -898,10 +898,7 @@ def test_white_space_of_what_was_said_is_plain_and_code_keeps_its_indentation() 
     assert message.text == "The GPU server\n\nhums.\n\n```\n    if x:\n\n        y()\n```"
 
 
-UNKNOWN = [
-    {"messages": [{"role": "user", "content": "gpu"}]},
-    {"role": "user", "content": "gpu"},
-]
+UNKNOWN = [{"messages": [{"role": "user", "content": "gpu"}]}, {"role": "user", "content": "gpu"}]
 
 
 @pytest.mark.parametrize("record", UNKNOWN)

@@ -115,14 +115,7 @@ def test_days_are_written_in_the_format_of_the_graph(pattern: str, text: str) ->
     assert written(date(2026, 3, 1), pattern) == text
 
 
-@pytest.mark.parametrize(
-    ("day", "ending"),
-    [
-        (2, "nd"),
-        (3, "rd"),
-        (13, "th"),
-    ],
-)
+@pytest.mark.parametrize(("day", "ending"), [(2, "nd"), (3, "rd"), (13, "th")])
 def test_days_have_english_endings(day: int, ending: str) -> None:
     assert written(date(2026, 3, day), "do") == f"{day}{ending}"
 

@@ -188,8 +188,7 @@ def test_words_that_are_also_those_of_a_time(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("today", "last", "this", "coming"),
-    [(28, 21, 28, 5), (27, 21, 21, 5), (23, 21, 21, 5)],
+    ("today", "last", "this", "coming"), [(28, 21, 28, 5), (27, 21, 21, 5), (23, 21, 21, 5)]
 )
 def test_weekends_around_a_day(today: int, last: int, this: int, coming: int) -> None:
     day = date(2026, 11, today)

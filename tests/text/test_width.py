@@ -13,14 +13,7 @@ ANY_TEXT = st.text(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("gpu", 3),
-        ("ｇｐｕ", 6),
-        ("cafe\u0301", 4),
-        ("🚀", 2),
-        ("a\u200bb", 2),
-    ],
+    ("text", "expected"), [("gpu", 3), ("ｇｐｕ", 6), ("cafe\u0301", 4), ("🚀", 2), ("a\u200bb", 2)]
 )
 def test_columns(text: str, expected: int) -> None:
     assert columns(text) == expected
