@@ -188,9 +188,6 @@ def test_table_in_code_is_code() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a\n\n---\n\nb", "a\n\n\n\nb"),
-        ("a <!-- b --> c", "a  c"),
-        ("<!-- a\n# b\n-->\nc", "\n\n\nc"),
         ("![logo](data:image/png;base64,AAAA+/=) by me", "![logo](…) by me"),
         ("key " + "Zm9v" * 60 + " end", "key … end"),
         ("https://example.com/page?token=" + "a1" * 200, "https://example.com/page…"),
@@ -232,14 +229,3 @@ def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
 )
 def test_what_has_a_meaning_stays(text: str) -> None:
     assert cleaned(text) == text
-
-
-def test_heading_in_a_comment_is_no_heading() -> None:
-    assert [chunk.heading for chunk in chunk_text("<!--\n# Hidden\n-->\nText.")] == [""]
-
-
-def test_image_of_half_a_megabyte_makes_no_chunks() -> None:
-    text = "Before.\n\n![shot](data:image/png;base64," + "iVBORw0KGgo" * 50_000 + ")\n\nAfter."
-    assert [(chunk.text, chunk.start_line, chunk.end_line) for chunk in chunk_text(text)] == [
-        ("Before.\n\n![shot](…)\n\nAfter.", 1, 5)
-    ]

@@ -79,7 +79,8 @@ def test_code_and_tables_end_where_their_containers_end(text: str, block: str) -
         ("text <!-- a --> and `<!-- b -->` <!-- c", "text  and `<!-- b -->` <!-- c"),
         ("a <!-- b\nc\nd --> e <!-- f -->", "a \n\n e "),
         ("```\n<!-- a -->\n***\n```", "```\n<!-- a -->\n***\n```"),
-        ("<!-- ```\n-->\n# Title", "\n\n# Title"),
+        ("<!-- ```\n# no\n-->\n# Title", "\n\n\n# Title"),
+        ("a\n\n---\n\nb", "a\n\n\n\nb"),
         ("- ```\n  a\n<!-- b -->\ntext", "- ```\n  a\n\ntext"),
     ],
 )
