@@ -28,23 +28,9 @@ FRAGMENTS = [
         "\n> ",
         ". ",
         "! B",
-        "e.g. ",
-        "x" * 201,
     ),
-    *(
-        "a",
-        "word",
-        "two words",
-        "x" * 30,
-        "中文没有空格。",
-        "ภาษาไทยไม่มี",
-        "\u0301",
-        "e\u0301",
-        "\u200d",
-        FAMILY,
-        "\U0001f1e9",
-        "\ud800",
-    ),
+    *("e.g. ", "x" * 201, "a", "word", "two words", "x" * 30, "中文没有空格。", "ภาษาไทยไม่มี"),
+    *("\u0301", "e\u0301", "\u200d", FAMILY, "\U0001f1e9", "\ud800"),
 ]
 texts = st.lists(
     st.sampled_from(FRAGMENTS) | st.characters(exclude_categories=()), max_size=60
@@ -68,39 +54,30 @@ def places(chunks):
 # What a chunk is
 
 
-def test_chunk_is_a_dataclass_that_needs_only_text_heading_and_index() -> None:
+def test_chunk_is_a_frozen_dataclass_that_needs_only_text_heading_and_index() -> None:
     chunk = Chunk("a", "b", 0)
-    assert dataclasses.asdict(chunk) == {
-        "text": "a",
-        "heading": "b",
-        "index": 0,
-        "heading_path": "",
-        "start_line": 1,
-        "end_line": 1,
-        "header": "",
-        "date": None,
-        "role": None,
-        "items": "",
-    }
+    assert dataclasses.astuple(chunk) == ("a", "b", 0, "", 1, 1, "", None, None, "")
+    names = "text heading index heading_path start_line end_line header date role items"
+    assert [field.name for field in dataclasses.fields(Chunk)] == names.split()
     with pytest.raises(dataclasses.FrozenInstanceError):
         chunk.text = "c"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "\n\n", " \r\n\t\r", "\ufeff", "---\ntitle: x\n---\n", "\u2028\x1c\n\u3000"]
+    "text",
+    [
+        "",
+        " ",
+        "\n\n",
+        " \r\n\t\r",
+        "\ufeff",
+        "---\ntitle: x\n---\n",
+        "\u2028\x1c\n\u3000",
+        "***\n\n---\n",
+    ],
 )
 def test_blank_text_has_no_chunks(text):
     assert chunk_text(text) == []
-
-
-def test_single_line_is_one_chunk():
-    assert chunk_text("Just a line.") == [Chunk("Just a line.", "", 0, "", 1, 1)]
-
-
-def test_fields_come_in_the_documented_order():
-    places = ("heading_path", "start_line", "end_line")
-    names = ("text", "heading", "index", *places, "header", "date", "role", "items")
-    assert tuple(field.name for field in dataclasses.fields(Chunk)) == names
 
 
 def test_each_heading_begins_a_chunk_that_includes_it():
@@ -142,21 +119,14 @@ def test_other_separators_end_no_line(separator):
     ("line", "heading"),
     [
         ("# Setup", "Setup"),
-        ("###### Six", "Six"),
         ("   # Indented", "Indented"),
-        ("#\tTab", "Tab"),
         ("#    Spaces   ", "Spaces"),
         ("## Closed ##", "Closed"),
-        ("# Closed by more ######   ", "Closed by more"),
         ("# C#", "C#"),
-        ("# F# #", "F#"),
-        ("# a # b", "a # b"),
         ("# Escaped \\#", "Escaped \\#"),
         ("#", ""),
-        ("### ", ""),
         ("## ##", ""),
         ("# # #", "#"),
-        ("# 日本語 見出し", "日本語 見出し"),
         ("# **Bold** `code`", "**Bold** `code`"),
     ],
 )
@@ -167,18 +137,7 @@ def test_heading_line(line, heading):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "#hashtag",
-        "####### seven",
-        "    # code",
-        "\t# code",
-        "\\# escaped",
-        "> # quoted",
-        "- # listed",
-        "#5",
-        "＃ wide",
-    ],
+    "line", ["#hashtag", "####### seven", "    # code", "> # quoted", "＃ wide"]
 )
 def test_not_a_heading_line(line):
     assert chunk_text(f"before\n{line}\ntext") == [Chunk(f"before\n{line}\ntext", "", 0, "", 1, 3)]
@@ -205,12 +164,9 @@ def test_heading_longer_than_a_heading_can_be_is_cut_like_text():
 @pytest.mark.parametrize(
     ("headings", "path"),
     [
-        (["a" * 140, "b" * 140], "a" * 140 + " > " + "b" * 140),
         (["a" * 148, "b" * 149], "a" * 148 + " > " + "b" * 149),
         (["a" * 149, "b" * 149], "a" * 147 + "… > " + "b" * 149),
         (["Top", "a " * 200, "b " * 50, "c"], "a " * 96 + "a… > " + "b " * 49 + "b > c"),
-        (["Top", "ab " * 98 + "ab", "b"], "ab " * 98 + "ab > b"),
-        (["Top", "ab " * 99 + "a"], "ab " * 99 + "a"),
         (["Top", "ab " * 101], "ab " * 99 + "ab…"),
         (["Top", "\u4e2d" * 400], "\u4e2d" * 299 + "…"),
     ],
@@ -224,9 +180,9 @@ def test_heading_path_that_is_too_long_keeps_its_nearest_headings(headings, path
 
 def test_many_sections_under_long_headings_stay_small():
     above = "".join(f"{'#' * level} {'long ' * 190}\n" for level in range(1, 6))
-    chunks = chunk_text(above + "###### H\nword\n" * 20_000)
-    assert 20_000 < len(chunks) < 20_020
-    assert sum(len(chunk.heading_path) + len(chunk.heading) for chunk in chunks) < 20_020 * (
+    chunks = chunk_text(above + "###### H\nword\n" * 2_000)
+    assert 2_000 < len(chunks) < 2_020
+    assert sum(len(chunk.heading_path) + len(chunk.heading) for chunk in chunks) < 2_020 * (
         LONGEST_PATH + 10
     )
 
@@ -238,17 +194,12 @@ def test_many_sections_under_long_headings_stay_small():
     "fence",
     [
         "```\n# no\n```",
-        "~~~\n# no\n~~~",
         "```python title=x\n# no\n```",
-        "~~~ a`b`\n# no\n~~~",
         "   ```\n# no\n  ```",
         "````\n```\n# no\n````",
-        "```\n# no\n`````",
         "```\n~~~\n# no\n```",
-        "```\n``` text\n# no\n```",
         "```\n    ```\n# no\n```",
         "- ```\n  # no\n  ```",
-        "1. ~~~\n   # no\n   ~~~",
         "2) ```\n   # no\n   ```",
         "- ```\n  # no",
     ],
@@ -262,10 +213,7 @@ def test_fence_in_a_list_item_closes_as_indented_as_the_item():
     assert [chunk.heading for chunk in chunk_text(text)] == ["", "yes"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["``` a`b", "``", "~~", "    ```", "\t~~~", "text ```", "`` `", "> ```", "-```", "-      ```"],
-)
+@pytest.mark.parametrize("line", ["``` a`b", "``", "    ```", "text ```", "> ```", "-```"])
 def test_not_a_fence(line):
     assert [chunk.heading for chunk in chunk_text(f"{line}\n # A\na")] == ["", "A"]
 
@@ -291,23 +239,8 @@ def test_headings_at_the_end_go_with_the_text_before_them():
     ]
 
 
-def test_headings_at_the_end_are_no_chunk_even_if_the_text_before_them_is_long():
-    texts = texts_of("# A\n" + "One sentence here. " * 10 + "\n\n# B\n\n## C", 100, 0)
-    assert texts[-1].startswith("One sentence")
-    assert texts[-1].endswith("# B\n\n## C")
-
-
 def test_headings_alone_are_a_chunk_so_that_they_are_found():
     assert chunk_text("# A\n## B\n") == [Chunk("# A\n## B", "B", 0, "A > B", 1, 2)]
-
-
-def test_own_heading_counts_where_the_first_line_fits():
-    assert texts_of("# H\n1234567\n1234567\n", 12, 0) == ["# H\n1234567", "1234567"]
-
-
-def test_all_headings_count():
-    text = "# A\n## B\nOne two. Three four. Five six."
-    assert texts_of(text, 30, 0) == ["# A\n## B\nOne two. Three four.", "Five six."]
 
 
 def test_heading_does_not_wait_for_text_beyond_a_thousand_blank_lines():
@@ -328,16 +261,49 @@ def test_outline_of_many_headings_is_no_single_chunk():
 
 
 @pytest.mark.parametrize(
-    ("text", "chunks"),
+    ("text", "size", "overlap", "chunks"),
     [
-        ("12345\n6789.\nAbcde", ["12345\n6789.", "Abcde"]),
-        ("12345\n678901\nabcde", ["12345", "678901", "abcde"]),
-        ("12345\n\n\n901\n\n\n", ["12345\n\n\n901"]),
-        ("12345\n\n\n9012\n\n\n", ["12345", "9012"]),
+        ("12345\n6789.\nAbcde", 11, 0, ["12345\n6789.", "Abcde"]),
+        ("12345\n678901\nabcde", 11, 0, ["12345", "678901", "abcde"]),
+        ("12345\n\n\n901\n\n\n", 11, 0, ["12345\n\n\n901"]),
+        ("12345\n\n\n9012\n\n\n", 11, 0, ["12345", "9012"]),
+        # Headings count
+        ("# H\n1234567\n1234567\n", 12, 0, ["# H\n1234567", "1234567"]),
+        ("# A\n## B\nOne two. Three. Four.", 24, 0, ["# A\n## B\nOne two. Three.", "Four."]),
+        ("# A\n\n---\n\n## B\ntext", 100, 0, ["# A\n\n\n\n## B\ntext"]),
+        ("# Head\naaa bbb ccc ddd", 14, 0, ["# Head\naaa bbb", "ccc ddd"]),
+        ("# A\nOne one. Two.\n\n# B\n\n## C", 17, 0, ["# A\nOne one.", "Two.\n\n# B\n\n## C"]),
+        # What is carried: whole sentences of the section, where the next one fits
+        ("One two three.\nSix seven eight.", 25, 10, ["One two three.", "Six seven eight."]),
+        (
+            "One. Four five.\nTwenty-two characters.",
+            33,
+            11,
+            ["One. Four five.", "Four five.\nTwenty-two characters."],
+        ),
+        (
+            "One. Four five.\nTwenty-two characters.",
+            32,
+            11,
+            ["One. Four five.", "Twenty-two characters."],
+        ),
+        ("# A\nlast words\n# B\nfirst words", 100, 50, ["# A\nlast words", "# B\nfirst words"]),
+        ("一一一一。三四。五五五五。", 9, 4, ["一一一一。三四。", "三四。五五五五。"]),
+        ("aaaa bbb \u0301cc\nddd ddd", 13, 4, ["aaaa bbb \u0301cc", "ddd ddd"]),
+        # Lines longer than a chunk
+        ("Aa bb\nCcc ddd ee\nFf", 10, 4, ["Aa bb", "Ccc ddd ee", "Ff"]),
+        ("alpha beta gamma   delta epsilon", 12, 0, ["alpha beta", "gamma", "delta", "epsilon"]),
+        ("alpha beta gamma", 10, 0, ["alpha beta", "gamma"]),
+        ("ab " + "x" * 25, 10, 0, ["ab", "x" * 10, "x" * 10, "x" * 5]),
+        ("aaaa bbbb cc\ndd\nee", 9, 0, ["aaaa bbbb", "cc\ndd\nee"]),
+        (f"a\n{' ' * 50}text{' ' * 50}more", 10, 0, ["a", "text", "more"]),
+        ("---\na: b\n---\n    code", 512, 50, ["    code"]),
+        ("aaa bbb \u0301c ddd", 8, 0, ["aaa bbb", " \u0301c ddd"]),
+        ("a \u0301", 1, 0, ["a", "\u0301"]),
     ],
 )
-def test_lines_that_overflow_begin_a_new_chunk(text, chunks):
-    assert texts_of(text, 11, 0) == chunks
+def test_where_chunks_begin_and_end(text, size, overlap, chunks):
+    assert texts_of(text, size, overlap) == chunks
 
 
 def test_last_sentence_is_carried_into_the_next_chunk():
@@ -346,37 +312,6 @@ def test_last_sentence_is_carried_into_the_next_chunk():
         Chunk("One two three. Four five.", "", 0, "", 1, 1),
         Chunk("Four five.\nSix seven eight nine ten eleven.", "", 1, "", 1, 2),
     ]
-
-
-def test_no_part_of_a_sentence_is_carried():
-    text = "One two three four five six.\nSix seven eight nine ten eleven."
-    assert texts_of(text, 45, 20) == text.split("\n")
-
-
-def test_overlap_goes_where_the_next_sentence_does_not_fit():
-    text = "One. Four five.\nTwenty-two characters."
-    assert texts_of(text, 33, 11) == ["One. Four five.", "Four five.\nTwenty-two characters."]
-    assert texts_of(text, 32, 11) == ["One. Four five.", "Twenty-two characters."]
-
-
-def test_overlap_stays_in_its_section():
-    assert texts_of("# A\nlast words\n# B\nfirst words", 100, 50) == [
-        "# A\nlast words",
-        "# B\nfirst words",
-    ]
-
-
-def test_overlap_begins_at_a_sentence_in_chinese():
-    text = "一" * 10 + "。" + "三四。" + "五" * 10 + "。"
-    assert texts_of(text, 16, 4) == ["一" * 10 + "。三四。", "三四。" + "五" * 10 + "。"]
-
-
-def test_indentation_of_the_first_line_stays():
-    assert texts_of("---\na: b\n---\n    code") == ["    code"]
-
-
-def test_overlap_does_not_begin_with_a_mark():
-    assert texts_of("aaaa bbb \u0301cc\nddd ddd", 13, 4) == ["aaaa bbb \u0301cc", "ddd ddd"]
 
 
 def test_change_does_not_ripple_beyond_its_section():
@@ -395,74 +330,22 @@ def test_change_does_not_ripple_beyond_its_section():
 
 
 @pytest.mark.parametrize(
-    ("size", "overlap", "named"),
-    [
-        (0, 0, "chunk_size"),
-        (-1, 0, "chunk_size"),
-        (10, -1, "overlap"),
-        (10, 10, "overlap"),
-        (512, 600, "overlap"),
-    ],
+    ("size", "overlap", "named"), [(0, 0, "chunk_size"), (10, -1, "overlap"), (10, 10, "overlap")]
 )
 def test_sizes_without_room_for_text_are_refused(size, overlap, named):
     with pytest.raises(ValueError, match=f"^{named} must be"):
         chunk_text("text", size, overlap)
 
 
-# Lines longer than a chunk
-
-
-def test_line_as_long_as_a_chunk_is_not_cut():
-    assert texts_of("Aa bb\nCcc ddd ee\nFf", 10, 4) == ["Aa bb", "Ccc ddd ee", "Ff"]
-
-
-def test_long_line_is_cut_between_words():
-    assert texts_of("alpha beta gamma   delta epsilon", 12, 0) == [
-        "alpha beta",
-        "gamma",
-        "delta",
-        "epsilon",
-    ]
-
-
-def test_word_that_ends_at_the_limit_stays():
-    assert texts_of("alpha beta gamma", 10, 0) == ["alpha beta", "gamma"]
-
-
-def test_word_longer_than_a_chunk_is_cut_anywhere():
-    assert texts_of("ab " + "x" * 25, 10, 0) == ["ab", "x" * 10, "x" * 10, "x" * 5]
-
-
-def test_end_of_a_long_line_shares_its_chunk_with_the_next():
-    assert texts_of("aaaa bbbb cc\ndd\nee", 9, 0) == ["aaaa bbbb", "cc\ndd\nee"]
-
-
-def test_indentation_of_a_long_line_may_go():
-    assert texts_of(" " * 50 + "text", 10, 0) == ["text"]
-    assert texts_of("a\n" + " " * 50 + "text" + " " * 50 + "more", 10, 0) == ["a", "text", "more"]
-
-
-def test_long_line_below_a_heading_fills_what_the_heading_leaves():
-    assert texts_of("# Head\naaa bbb ccc ddd", 14, 0) == ["# Head\naaa bbb", "ccc ddd"]
-
-
 @pytest.mark.parametrize(
     "character",
     [
-        *(
-            "e\u0301",
-            "o\u0323\u0302",
-            "ก\u0e47",
-            "\u0915\u094d\u200d\u0937",
-            "\u2764\ufe0f",
-            "葛\U000e0100",
-            "1\ufe0f\u20e3",
-        ),
+        *("e\u0301", "\u0915\u094d\u200d\u0937"),
         *("\U0001f44d\U0001f3fd", FAMILY, "\u1112\u1161\u11ab", "\U0001f1e9\U0001f1ea", "\u0301"),
         "\U0001f3f4\U000e0067\U000e0062\U000e007f",
     ],
 )
-@pytest.mark.parametrize("offset", range(6))
+@pytest.mark.parametrize("offset", range(3))
 def test_characters_stay_whole(character, offset):
     line = "x" * offset + f"{character}-" * 20
     chunks = texts_of(line, 10, 0)
@@ -474,11 +357,6 @@ def test_characters_stay_whole(character, offset):
     for chunk in chunks:
         length += len(chunk)
         assert length in ends
-
-
-def test_mark_keeps_the_space_that_it_stands_on():
-    assert texts_of("aaa bbb \u0301c ddd", 8, 0) == ["aaa bbb", " \u0301c ddd"]
-    assert texts_of("a \u0301", 1, 0) == ["a", "\u0301"]
 
 
 @pytest.mark.parametrize(
@@ -551,25 +429,13 @@ def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size)
 
 @settings(deadline=None)
 @given(texts, sizes)
-def test_no_chunk_is_larger_than_its_size(text, size):
-    assert all(len(chunk.text) <= size[0] for chunk in chunk_text(text, *size))
-
-
-@settings(deadline=None)
-@given(texts, sizes)
-def test_chunks_are_numbered_in_order_of_their_place(text, size):
+def test_chunks_have_their_size_and_are_numbered_in_order_of_their_place(text, size):
     chunks = chunk_text(text, *size)
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     starts = [chunk.start_line for chunk in chunks]
     assert starts == sorted(starts)
-    assert all(chunk.text.strip() for chunk in chunks)
-
-
-@settings(deadline=None)
-@given(texts, sizes)
-def test_chunking_is_deterministic(text, size):
-    unix = text.replace("\r\n", "\n").replace("\r", "\n")
-    assert chunk_text(text, *size) == chunk_text(text, *size) == chunk_text(unix, *size)
+    assert all(chunk.text.strip() and len(chunk.text) <= size[0] for chunk in chunks)
+    assert chunks == chunk_text(text.replace("\r\n", "\n").replace("\r", "\n"), *size)
 
 
 @settings(deadline=None)
@@ -582,12 +448,10 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
     assert section(one) == section(other) != []
 
 
-@pytest.mark.parametrize(
-    "unit", ["word ", "\n", "# h\n", "x", "中", "# ", "a. B ", "| a |\n", "|-|\n", "~~~\n", "\0"]
-)
+@pytest.mark.parametrize("unit", ["word ", "\n", "# h\n", "中", "a. B ", "| a |\n", "~~~\n"])
 @pytest.mark.large
 def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
-    assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 50_000))
+    assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 10_000))
 
 
 def test_a_chunk_of_closing_tags_alone_is_none() -> None:

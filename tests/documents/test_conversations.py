@@ -10,14 +10,11 @@ from hybrid_memory.text.roles import ASSISTANT, BOTH, USER, together
 
 FORMS = [
     "**User**: {}|**Assistant**: {}",
-    "**User:** {}|**Assistant:** {}",
-    "user: {}|assistant: {}",
     "User: {}|Assistant: {}",
     "Human: {}|Assistant: {}",
     "**You:** {}|**ChatGPT:** {}",
     "#### You said:\n{}|#### ChatGPT said:\n{}",
     "## User\n\n{}|## Assistant\n\n{}",
-    "**user**: {}|**ai**: {}",
     "**Human** (2026-03-01 10:00): {}|**Claude** (2026-03-01 10:01): {}",
 ]
 

@@ -4,7 +4,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
-from hybrid_memory.documents.document import Document, chunking, prepare
+from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.markdown import LONGEST_TITLE
 from hybrid_memory.storage.prepared import texts_of
 from hybrid_memory.text.characters import digest
@@ -43,13 +43,9 @@ def heading_paths(text: str, **metadata: object) -> list[str]:
         ("ONE ", "# One\n\ntext", ["One"]),
         ("One", "# One more\n\ntext", ["One > One more"]),
         ("A > B", "# A > B\n\ntext", ["A > B"]),
-        ("A", "# A\n\ntext\n\n# B\n\ntext", ["A", "A > B"]),
         ("two\nlines", "text", ["two lines"]),
         ("t" * 5000, "text", ["t" * LONGEST_TITLE]),
-        ("", "# One\n\ntext", ["One"]),
-        ("  ", "text", [""]),
         (2026, "# One\n\ntext", ["One"]),
-        (["a"], "text", [""]),
         (None, "text", [""]),
     ],
 )
@@ -79,10 +75,7 @@ def test_metadata_given_wins_over_the_front_matter() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "word",
-    ["zirconium", "colocation", "infra", "cellar", "quimby", "janitor", "locksmith", "4711"],
-)
+@pytest.mark.parametrize("word", ["zirconium", "infra", "cellar", "locksmith", "4711"])
 def test_what_the_front_matter_says_finds_the_document(store: HybridStore, word: str) -> None:
     store.store("page", PAGE, {"people": [{"name": "Quimby", "roles": ["janitor", ["locksmith"]]}]})
     store.store("other", "nothing of the kind")
@@ -101,7 +94,7 @@ def test_title_is_found_in_every_chunk(store: HybridStore) -> None:
     }
 
 
-@pytest.mark.parametrize("word", ["true", "draft", "people", "description"])
+@pytest.mark.parametrize("word", ["true", "draft"])
 def test_keys_and_booleans_of_the_front_matter_are_no_words(store: HybridStore, word: str) -> None:
     store.store("page", PAGE)
     assert store.search(word, mode="keyword") == []
@@ -111,10 +104,6 @@ def test_a_title_is_found_by_meaning(store: HybridStore, embedder: TopicEmbedder
     store.store("page", "---\ntitle: Puppy\n---\nIt sleeps.")
     store.store("other", "It wakes.")
     assert store.search("dog", mode="vector")[0]["doc_id"] == "page"
-
-
-def test_other_sizes_are_another_chunking() -> None:
-    assert len({chunking(512, 50), chunking(512, 40), chunking(500, 50)}) == 3
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
@@ -129,10 +118,6 @@ def test_document_of_nothing_but_front_matter_is_found_by_what_that_says(
     assert hit["text"] == "title: Ann Example\nemail: ann@example.com\ntags: [people]"
     assert (hit["start_line"], hit["end_line"], hit["heading_path"]) == (2, 4, "Ann Example")
     assert read(store, hit["citation"])["text"] == hit["text"]
-
-
-def test_empty_front_matter_is_no_text(store: HybridStore) -> None:
-    assert store.store("empty", "---\n---\n") == 0
 
 
 def test_the_texts_to_embed_are_those_of_the_rows_under_their_hashes() -> None:

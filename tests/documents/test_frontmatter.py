@@ -47,41 +47,9 @@ people:
 # GPU server
 """
 PIECES = [
-    *(
-        "---",
-        "...",
-        "\n",
-        "\n---\n",
-        "\r\n",
-        "\r",
-        "\ufeff",
-        "\ud800",
-        "\x85",
-        "\u2028",
-        "9" * 5000,
-        "1e999",
-    ),
-    *(
-        "key: ",
-        "tags: ",
-        "\n- ",
-        "\n  - ",
-        "\n  ",
-        "#",
-        " #",
-        ":",
-        ": ",
-        ",",
-        "|",
-        ">",
-        "[",
-        "]",
-        "{",
-        "}",
-        "&",
-        "*",
-    ),
-    *('"', "'", "\\", "a", "word", "1", ".", "-", "~", "true", " "),
+    *("\n", "\n---\n", "\r\n", "\r", "\ufeff", "\ud800", "\x85", "\u2028", "9" * 5000, "1e999"),
+    *("key: ", "tags: ", "\n- ", "\n  - ", "\n  ", " ", " #", ": "),
+    *"--- ... # : , | > [ ] { } & * \" ' \\ a word 1 . - ~ true".split(),
 ]
 texts = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=()), max_size=40).map(
     "".join
@@ -119,14 +87,12 @@ def test_note_with_everything():
     ("text", "lines"),
     [
         ("---\na: b\n---", 3),
-        ("---\na: b\n---\n", 3),
         ("---\na: b\n...\ntext", 3),
         ("---  \na: b\n---\t\ntext", 3),
         ("\ufeff---\na: b\n---\n", 3),
         ("---\r\na: b\r\n---\r\ntext", 3),
         ("---\ra: b\r---\rtext", 3),
         ("---\n---\ntext", 2),
-        ("---\n\n---\ntext", 3),
         ("---\na: |\n  ---\n  ...\n---\ntext\n---\n", 5),
     ],
 )
@@ -138,30 +104,18 @@ def test_front_matter_takes_its_lines(text, lines):
     "text",
     [
         "",
-        "-",
-        "---",
-        "---\n",
         "---\na: b\n",
         "---\na: b\n ---\n",
         " ---\na: b\n---\n",
         "\n---\na: b\n---\n",
         "----\na: b\n----\n",
-        "--- a: b\n---\n",
-        "...\na: b\n---\n",
-        "+++\na = 1\n+++\n",
         "text\n---\na: b\n---\n",
         "\ufeff\ufeff---\na: b\n---\n",
         "---\n# Heading\n---\n",
         "---\nSome prose.\n---\n",
-        "---\nSome prose.\na: b\n---\n",
         "---\nhttps://example.com\n---\n",
-        "---\n12:30\n---\n",
         "---\n- item\n- a: b\n---\n",
         "---\n**Note**: bold\n---\n",
-        "---\n| a: | b |\n---\n",
-        "---\n> quote: d\n---\n",
-        "---\n[link]: /url\n---\n",
-        "---\n`code`: x\n---\n",
         "---\n: b\n---\n",
     ],
 )
@@ -173,7 +127,6 @@ def test_what_is_no_front_matter_is_left_to_the_text(text):
     ("text", "found", "problem"),
     [
         ("---\na: b\nProse.\n---\n", {"a": "b"}, "line 2: most lines from here to line 3"),
-        ("---\na: b\n-no item\nx\n---\n", {"a": "b"}, "line 2: most lines from here to line 4"),
         ("---\nProse.\n\nProse.\ntitle: x\n---\n", {}, "line 2: most lines from here to line 5"),
         ("---\ntitle: x\ntags: [a]\n\nProse.\n", {}, "line 1: no line --- closes"),
     ],
@@ -191,51 +144,38 @@ LINES = "title: My title\ndate: 2026-03-04\ntags: [kept]\naliases:\n  - Other na
 # A line, what is read of it, and whether it is named
 VARIANTS = [
     ("Hours of deep sleep: 2.5", {"hours of deep sleep": 2.5}, False),
-    ("Did I sleep well?: yes", {"did i sleep well?": "yes"}, False),
     ('"Did I sleep well today": yes', {"did i sleep well today": "yes"}, False),
     ("'a: b': c", {"a: b": "c"}, False),
     ("author:ann", {"author": "ann"}, True),
     ("[[Project X]]: active", {"[[project x]]": "active"}, False),
     ("{{title}}: x", {"{{title}}": "x"}, False),
-    ("<% tp.file.title %>: x", {"<% tp.file.title %>": "x"}, False),
-    ("created: {{date}}", {"created": "{{date}}"}, False),
     ("author: {name}", {"author": "{name}"}, False),
     ("a stray line", {}, True),
     ("? a\n: b", {}, True),
     ("https://example.com/a", {}, True),
-    ("12:30", {}, True),
     ("# a comment", {}, False),
     ("", {}, False),
-    ("%YAML 1.2", {}, True),
-    ("**Note**: bold", {"**note**": "bold"}, False),
     ("a: b: c", {"a": "b: c"}, False),
     ('a: "b', {"a": '"b'}, True),
     ("a: 'b' c", {"a": "'b' c"}, False),
     ("a: [b, c", {"a": "[b, c"}, True),
-    ("a: {b: c", {"a": "{b: c"}, True),
     ("a: *Italic* otter", {"a": "*Italic* otter"}, False),
-    ("a: @ann", {"a": "@ann"}, False),
-    ("a: `code`", {"a": "`code`"}, False),
-    ("a: %x", {"a": "%x"}, False),
-    ("a: - b", {"a": "- b"}, False),
     ("a: !custom b", {"a": "!custom b"}, False),
     ("a: [[Otter]]suffix", {"a": "[[Otter]]suffix"}, False),
-    ("a:\n  - [[Otter]]suffix\n  - b", {"a": ["[[Otter]]suffix", "b"]}, False),
     ("a:\n  b: 1\n  stray\n  c: 2", {"a": {"b": 1, "c": 2}}, True),
     ("a:\n\t- b", {"a": ["b"]}, False),
     ("a:\n  - b\n- c", {"a": ["b", "c"]}, False),
     ("a: b\n- c", {"a": "b"}, True),
     ("a: 1\na: 2", {"a": 2}, True),
-    ("a: 1\nA: 2", {"a": 2}, True),
     ("'': x", {}, True),
 ]
 
 
-@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize("place", ["first", "last"])
 @pytest.mark.parametrize(("lines", "read", "is_named"), VARIANTS)
 def test_no_line_spoils_the_others(lines, read, is_named, place):
     known = LINES.split("\n")
-    at = {"first": 0, "middle": 2, "last": len(known)}[place]
+    at = {"first": 0, "last": len(known)}[place]
     found = front_matter("\n".join(["---", *known[:at], lines, *known[at:], "---", "text"]))
     assert found.metadata == KNOWN | read
     assert found.lines == len(known) + lines.count("\n") + 3
@@ -260,81 +200,38 @@ def test_what_is_read_in_another_way_than_it_is_written_is_told():
     ("source", "value"),
     [
         ("text", "text"),
-        ("two words", "two words"),
-        ("It's Ann's", "It's Ann's"),
         ("GPU: setup", "GPU: setup"),
         ("https://example.com/#top", "https://example.com/#top"),
         ("text # comment", "text"),
-        ("C#", "C#"),
         ('"quoted # text"', "quoted # text"),
         ('"a \\"b\\" \\\\ c" # comment', 'a "b" \\ c'),
         ("'it''s'", "it's"),
-        ("'C:\\new'", "C:\\new"),
         ('"open', '"open'),
         ('"one" and "two"', '"one" and "two"'),
         ('""', ""),
         ("'4'", "4"),
         ("4", 4),
-        ("-4", -4),
-        ("0", 0),
         ("2.5", 2.5),
-        ("-0.5", -0.5),
         ("1.10", "1.10"),
         ("007", "007"),
         ("1_000", "1_000"),
-        ("1.2.3", "1.2.3"),
-        ("+49", "+49"),
         ("٣", "٣"),
         ("9" * 5000, "9" * 5000),
         ("nan", "nan"),
-        ("inf", "inf"),
-        ("1e5", "1e5"),
         ("true", True),
-        ("False", False),
         ("yes", "yes"),
         ("2026-01-05", "2026-01-05"),
-        ("2026-01-05 12:30:00", "2026-01-05 12:30:00"),
         ("-dash", "-dash"),
-        ("日本語", "日本語"),
         ("[]", []),
-        ("[a]", ["a"]),
         ("[a, 2, true, 'b, c', \"d\"] # comment", ["a", 2, True, "b, c", "d"]),
         ("[don't, a#b, ~, x y]", ["don't", "a#b", "x y"]),
-        ("[\n  a,\n  b\n]", ["a", "b"]),
-        ("[a,\n  # comment, x\n  b]", ["a", "b"]),
-        ("\n- a\n- 2\n", ["a", 2]),
-        ("\n  - a\n\n  # comment\n  - 'b'\n", ["a", "b"]),
-        (" # comment\n  - a", ["a"]),
-        ("\n- a: b\n  c: d\n- e", [{"a": "b", "c": "d"}, "e"]),
-        ("\n-\n- a", ["a"]),
-        ("\n- one\n  two\n- 'three\n\n  four'", ["one two", "three\nfour"]),
-        (
-            "\n  - a\n  - - b\n    - c\n  - d: e\n    f:\n    - g",
-            ["a", ["b", "c"], {"d": "e", "f": ["g"]}],
-        ),
-        ("{port: 2222, host: atlas}", {"port": 2222, "host": "atlas"}),
         ("[[[Note]], b]", ["[[Note]]", "b"]),
         ("[[Note]], [[Other]]", ["[[Note]]", "[[Other]]"]),
         ("\n- [[Note]], [[Other]]", ["[[Note]], [[Other]]"]),
-        ("[[1, 2], [3]]", [[1, 2], [3]]),
-        ("{a: ~, b: 1}", {"b": 1}),
-        ("\n  a: ~\n  b: [~]", {"b": []}),
-        ("*alias", "*alias"),
-        (", a", ", a"),
         ("| a | b |", "| a | b |"),
-        ("[a] b, c", "[a] b, c"),
-        ('"C:\\data"', "C:\\data"),
         ('"C:\\new"', "C:\new"),
         ('"\\ud83d\\udc18"', "🐘"),
-        ("one\n  two\n  three", "one two three"),
         ("one\n  two: three", "one two: three"),
-        ("one\n  - two", "one - two"),
-        ("\n  one\n  two", "one two"),
-        ('"one\n  two"', "one two"),
-        ("|\n  one\n    two\n\n  three\n", "one\n  two\n\nthree\n"),
-        ("|- # comment\n  # one", "# one"),
-        (">\n  one\n  two\n\n\n  three", "one two\n\nthree\n"),
-        (">2+\n  a: b", "a: b\n"),
         ("|", ""),
     ],
 )
@@ -344,18 +241,7 @@ def test_value(source, value):
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        *(
-            "",
-            "~",
-            "null",
-            "Null",
-            "# comment",
-        )
-    ],
-)
+@pytest.mark.parametrize("source", ["", "~", "null", "# comment"])
 def test_value_that_is_null_is_left_out(source):
     assert metadata(f"before: 1\nkey: {source}\nafter: 2") == {"before": 1, "after": 2}
 
@@ -365,12 +251,9 @@ def test_value_that_is_null_is_left_out(source):
     [
         ("Title: x", "title"),
         ("due date: x", "due date"),
-        ("last modified by: x", "last modified by"),
         ('"quoted": x', "quoted"),
         ("og:image: x", "og:image"),
-        ("key : x", "key"),
         ("key:\tx", "key"),
-        ("2fa: x", "2fa"),
         ("標題: x", "標題"),
     ],
 )
@@ -383,33 +266,19 @@ def test_key(line, key):
     [
         (" [a, '#b', #c, 2024]", ["a", "b", "c", "2024"]),
         ("\n- a\n- #b\n- 'c d'", ["a", "b", "c d"]),
-        (" # comment\n- a", ["a"]),
-        (" a", ["a"]),
         (" a b", ["a", "b"]),
         (" a, b c,", ["a", "b c"]),
         (" '#a, b'", ["a", "b"]),
-        (" #a #b", ["a", "b"]),
-        (" a b # comment", ["a", "b"]),
         (" 1.10", ["1.10"]),
         ("", []),
-        (" []", []),
         (" '#'", []),
         (" [a, [b, c]]", ["a", "b", "c"]),
         (" [a, b", ["a", "b"]),
         ("\n- sea # the big one\n- two", ["sea", "two"]),
         ("\n- sea #the big one", ["sea"]),
-        ("\n- #sea #lake", ["sea", "lake"]),
-        ("\n- project: boss", ["project: boss"]),
         (" null", []),
-        (" ~", []),
-        (" >", []),
-        (" |", []),
-        (" -", []),
         (" >\n  sea two", ["sea", "two"]),
-        (" |\n  sea\n  two", ["sea", "two"]),
         ("\n- null\n- ~\n-\n- >\n- sea", ["sea"]),
-        (" [sea, null, ~]", ["sea"]),
-        (" sea # the big one", ["sea"]),
     ],
 )
 def test_tags_are_a_list_of_names(source, tags):
@@ -451,28 +320,6 @@ def test_no_value_hides_the_key_on_the_next_line(text):
     assert metadata(f"tags:\n- {line}\nlast: 1")["last"] == 1
 
 
-WORDS = (
-    st.text("abcxyzäö中 ", min_size=1)
-    .map(str.strip)
-    .filter(lambda word: word not in ("", "true", "false", "null"))
-)
-
-
-@given(
-    st.dictionaries(
-        st.text("abcxyz", min_size=1).filter(lambda key: key != "tags"),
-        WORDS | st.lists(WORDS) | st.integers() | st.booleans(),
-    )
-)
-def test_plain_metadata_comes_back(data):
-    def dumped(value):
-        if isinstance(value, list):
-            return "[" + ", ".join(value) + "]"
-        return str(value)
-
-    assert metadata("\n".join(f"{key}: {dumped(value)}" for key, value in data.items())) == data
-
-
 # As a YAML library reads it
 
 
@@ -496,36 +343,24 @@ def read_node(node: yaml.Node) -> Any:
 
 
 BLOCKS = [
-    "server: {port: 2222, host: atlas}",
+    "a: |- # comment\n  # one\nb: [a,\n  # comment, x\n  b]",
     "server: {port: 2222,\n  host: atlas,\n  names: [a, 'b c', \"d\"]}",
     "server: {\nport: 2222,\nhost: atlas\n}\nlast: 1",
     "project:\n  name: boss\n  owner: ann\n  deep:\n    er: [1, 2]",
     "people:\n  - name: Ann\n    role: lead\n  - Bob\n  - - x\n    - y",
-    "people:\n- name: Ann\n  roles:\n  - lead\n  - admin\n- name: Bob",
     "a:\n-   b: c\n    d: e\n-\n  f: g\n- # comment\n  h",
-    "a: |\n  one\n   two\n\n  # three\n\nb: 1",
     "a: |-\n  one\n\nb: |+\n  two\n\nc: >-\n  x\n  y\n\n\n  z\n",
     "a: >\n  one\n  two\n\n    three\n    four\n\n  five\nb: >+\n\n  x\n\n",
-    "a: |2\n    two\n  one\nb: >1-\n  x",
     "a:\n  - |\n    one\n    two\n  - >-\n    three\n    four",
     "a: one\n  two\n\n  three\nb:\n  four\n  five",
     "a: \"one\n  two\n\n  three \\\n  four\"\nb: 'five\n  six'",
     'a: "one and\nmore"\nb: 1',
     'a: "tab\\t \\x41 \\u00e9 \\U0001F418 \\" \\\\ \\/ \\e \\N"',
-    "a: 'it''s'\nb: \"it's\"\nc: it's",
-    "'a b': 1\n\"c: d\": 2\n? e\n".replace("? e\n", ""),
     "a: [b: c, d, {e: f}]\ng: {h, i: j}",
-    "a: [one\n  two, three] # comment\nb: [ # comment\n  c,\n  # d\n  e,\n]",
     '{"title": "x", "list": [1, "two", {"a": null}], "tags": ["b"]}',
-    '{\n  "title": "x",\n  "n": 1\n}',
-    "  a: 1\n  b:\n    c: 2",
     "a: https://x.y/z#top\nb: C# # comment\nc: a:b\nd: '#e'",
     "a: 2026-01-05\nb: 2026-01-05T10:00:00Z\nc: 12:30\nd: 1_000\ne: 0x1F\nf: 1e3\ng: .5\nh: yes",
-    "a: [don't, a#b, -, x-y, 'p, q']",
     "a:\n  # comment\n  b: 1\n\n  # comment\n  c: 2\n# comment\nd: 3",
-    "日本: 東京\nключ:\n  - значение",
-    "a: ''\nb: \"\"\nc: []\nd: {}\ne: [[]]",
-    "a: b   \nc:   d",
     "a: null\nb: ~\nc:\nd: [null, ~, x]\ne: {f: , g: 1}",
 ]
 
@@ -542,17 +377,11 @@ def test_values_are_those_of_a_yaml_library(block):
     [
         ("a: &x hello", {"a": "&x hello"}, ["2: '&x hello'"]),
         ("a: 1\nb: *x", {"a": 1, "b": "*x"}, ["3: '*x'"]),
-        ("b: *x # y", {"b": "*x"}, ["2: '*x # y'"]),
         ("a: [*x, b]", {"a": ["*x", "b"]}, ["2: '*x'"]),
-        ("a: {b: &x 1}", {"a": {"b": "&x 1"}}, ["2: '&x 1'"]),
         ("a: &x\n  b: 1\nc: 2", {"a": "&x b: 1", "c": 2}, ["2: '&x'"]),
-        ("a: &x\n- b\nc: 2", {"a": "&x", "c": 2}, ["2: '&x'", "3: '- b'"]),
         ("a:\n  <<: *x\n  b: 1", {"a": {"<<": "*x", "b": 1}}, ["3: '*x'", "3: '<<'"]),
         ("<<: {a: 1}\nb: 2", {"<<": {"a": 1}, "b": 2}, ["2: '<<'"]),
-        ("a: {<<: {b: 1}, c: 2}", {"a": {"<<": {"b": 1}, "c": 2}}, ["2: '<<'"]),
         ("a: !!str 4", {"a": "!!str 4"}, ["2: '!!str 4'"]),
-        ("a: ! 'b'", {"a": "! 'b'"}, ["2: '! 'b''"]),
-        ("a: &x", {"a": "&x"}, ["2: '&x'"]),
         ("a: & b\nc: R&D\nd: *Italic* x\ne: '*x'", None, []),
     ],
 )
@@ -626,7 +455,6 @@ def test_json_that_is_too_long_is_told():
 # Told, found, filtered
 
 RACK = "---\ntitle: Rack\nserver: {port: 2222, host: atlas}\n---\nThe rack of the lab.\n"
-PEOPLE = "---\npeople:\n  - name: Ann\n    role: lead\n  - Bob\nproject:\n  name: boss\n---\nA project.\n"
 
 
 def test_an_ingest_tells_file_and_line(store: HybridStore, notes: Notes) -> None:
@@ -644,13 +472,6 @@ def test_storing_a_text_tells_what_is_not_read(run: Run) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("words", ["atlas", "2222", "rack", "boss", "ann", "lead", "bob"])
-def test_nested_values_are_words(store: HybridStore, notes: Notes, words: str) -> None:
-    Ingest(store).run([str(notes({"rack.md": RACK, "people.md": PEOPLE}))])
-    [hit] = store.search(words, mode="keyword")
-    assert hit["doc_id"] == ("memory/rack.md" if words in RACK.lower() else "memory/people.md")
-
-
 def test_metadata_on_the_command_line_is_read_as_front_matter(run: Run) -> None:
     run("store", "--doc-id", "x", "--text", RACK, "--metadata", "box={port: 23, tags: [a, b]}")
     run("store", "--doc-id", "x", "--append", "--text", "More.", "--metadata", "n=3")
@@ -666,9 +487,9 @@ def test_metadata_on_the_command_line_is_read_as_front_matter(run: Run) -> None:
 @pytest.mark.parametrize(
     ("written", "value"),
     [
-        *(("3", 3), ("[a, 3]", ["a", 3]), ("1.10", "1.10"), ("{a: 1}", {"a": 1}), ("'x'", "x")),
-        *(("|", "|"), ("a # b", "a # b"), ("&a b", "&a b"), ("*a", "*a"), ("!x", "!x"), ("", "")),
-        *(("null", "null"), ("[a", "[a"), ("a\nb", "a\nb"), ("[" * 99, "[" * 99), ("@x", "@x")),
+        *(("3", 3), ("[a, 3]", ["a", 3]), ("1.10", "1.10"), ("'x'", "x")),
+        *(("|", "|"), ("a # b", "a # b"), ("&a b", "&a b"), ("", "")),
+        *(("a\nb", "a\nb"), ("[" * 99, "[" * 99)),
     ],
 )
 def test_value_of_an_option(written: str, value: Any) -> None:

@@ -54,16 +54,7 @@ records = st.fixed_dictionaries(
     {},
     optional={
         "type": st.sampled_from(
-            [
-                "message",
-                "user",
-                "summary",
-                "session_info",
-                "ai-title",
-                "response_item",
-                "event_msg",
-                "session_meta",
-            ]
+            "message user summary session_info ai-title response_item event_msg session_meta".split()
         )
         | json_values,
         "role": json_values,
@@ -186,180 +177,6 @@ def test_front_matter_of_the_greatest_length_is_kept_whole() -> None:
 
 # Time
 
-# How each pattern is used: on a whole text, or at the beginning of a line or a value.
-PATTERNS = {
-    "LABEL": "finditer",
-    "FENCE": "match",
-    "NONSPACE": "search",
-    "LAST_CLAUSE": "match",
-    "LAST_BREAK": "match",
-    "WORD_START": "finditer",
-    "LAST_END": "match",
-    "END": "finditer",
-    "REST_OF_ROW": "match",
-    "DELIMITERS": "match",
-    "NEXT_LINE": "match",
-    "DELIMITER_ROW": "match",
-    "SPACES": "finditer",
-    "DATA_URI": "finditer",
-    "LONG_LINE": "finditer",
-    "RUN": "finditer",
-    "ADDRESS": "finditer",
-    "INITIALS": "fullmatch",
-    "LAST_WORD": "search",
-    "NUMBERING": "search",
-    "DAY": "search",
-    "FIRST_CHARACTER": "match",
-    "KEY": "match",
-    "ITEM": "match",
-    "QUOTED_SCALAR": "fullmatch",
-    "BLOCK_SCALAR": "fullmatch",
-    "FIRST_LINE": "match",
-    "TOML": "match",
-    "TOML_KEY": "match",
-    "JSON": "match",
-    "CITE": "finditer",
-    "UNTRUSTED": "search",
-    "BEGIN": "match",
-    "PART": "finditer",
-    "ATTRIBUTES": "search",
-    "ANCHOR": "finditer",
-    "ID": "finditer",
-    "SPACED_TAG": "finditer",
-    "HTML_TAG": "finditer",
-    "FIELD": "match",
-    "PROPERTIES": "match",
-    "AT_END": "search",
-    "LAST_LINE": "search",
-    "QUOTED_KEY": "match",
-    "SIGN": "match",
-    "KEY_WITHOUT_SPACE": "match",
-    "TAG_SIGN": "match",
-    "IN_TAG": "search",
-    "NEXT_TAG": "split",
-    "NOTE_LINK": "finditer",
-    "NOTE_LINKS": "fullmatch",
-    "NODE_PROPERTY": "match",
-    "QUOTED_PART": "match",
-    "BREAKS": "finditer",
-    "ESCAPES_AND_BREAKS": "finditer",
-    "SURROGATE": "search",
-    "SIMPLE_LIST": "fullmatch",
-    "SPACE": "match",
-    "SPACE_IN_TAGS": "match",
-    "PLAIN": "match",
-    "END_OF_LINE": "match",
-    "COMMENT": "split",
-    "COMMENT_AFTER_TAGS": "split",
-    "BLANKS": "finditer",
-    "ONLY_ASKS": "fullmatch",
-    "CLAUSE": "search",
-    "FOUND_NOTHING": "search",
-    "MEMORY": "search",
-    "TOOL": "search",
-    "OPENING": "finditer",
-    "OURS": "finditer",
-    "CLOSING": "finditer",
-    "BLOCK": "finditer",
-    "END_OF_BLOCK": "finditer",
-    "TIME": "match",
-    "EVENTS": "match",
-    "TIME_OF_EVENT": "search",
-    "FENCE_LINE": "match",
-    "HEADING_MARK": "match",
-    "START_TAG": "match",
-    "BREAK": "match",
-    "UNDERLINE": "match",
-    "ITEM_MARK": "match",
-    "BACKTICKS": "finditer",
-    "ORG_BLOCK": "finditer",
-    "HIDING": "finditer",
-    "BLANK_LINE": "finditer",
-    "WIKILINK": "finditer",
-    "LINK_TARGET": "finditer",
-    "REFERENCE": "finditer",
-    "ELSEWHERE": "match",
-    "MARKDOWN_ENDING": "search",
-    "FILE_ENDING": "search",
-    "TAG": "finditer",
-    "HEADING": "fullmatch",
-    "NUMBERED": "fullmatch",
-    "WORDS_OF_USER": "fullmatch",
-    "HEADING_LINE": "finditer",
-    "PLACEHOLDER": "fullmatch",
-    "INDENTATION": "match",
-    "LINES": "finditer",
-    "BRIEFING": "match",
-    "org.ELSEWHERE": "match",
-    "org.ID": "finditer",
-    "PROPERTY": "finditer",
-    "BLOCK_REFERENCE": "finditer",
-    "MACRO": "finditer",
-    "ITEM_OR_END": "finditer",
-    "INDENT": "match",
-    "TECHNICAL": "fullmatch",
-    "NOISE": "finditer",
-    "BULLET": "finditer",
-    "LONG_TAG": "finditer",
-    "LISTED": "finditer",
-    "SETTING": "finditer",
-    "TOKEN": "finditer",
-    "LIST_MARK": "match",
-    "FIRST_CELL": "match",
-    "JSON_SIGNS": "finditer",
-    "PADDING": "finditer",
-    "LONG_DASHES": "finditer",
-    "JSON_STRING": "finditer",
-    "JSON_WITHOUT_STRINGS": "match",
-    "HTML_BLOCK": "match",
-    "LONE_TAG": "match",
-    "DEFINITION": "match",
-    "EMPHASIS": "finditer",
-    "CODE": "fullmatch",
-    "HYPHEN": "finditer",
-    "CONTROL": "finditer",
-    "LIKE_MARKDOWN": "match",
-    "LIKE_MARKDOWN_MARK": "match",
-    "PAGE_NUMBER": "fullmatch",
-    "DATE": "match",
-    "NO_TITLE": "search",
-    "org.HEADLINE": "finditer",
-    "org.STATE": "match",
-    "org.PRIORITY": "finditer",
-    "org.PROGRESS": "finditer",
-    "org.TAGS": "finditer",
-    "org.LINK": "finditer",
-    "org.KEYWORD": "finditer",
-    "org.PROPERTY": "finditer",
-    "org.TIMESTAMP": "finditer",
-    "org.ALIAS": "finditer",
-    "org.EXPORT_KEYWORD": "fullmatch",
-    "org.BLOCK": "finditer",
-    "org.FIXED_WIDTH": "finditer",
-    "org.TABLE": "finditer",
-    "org.TABLE_HEADER": "match",
-    "org.NOISE": "finditer",
-    "rst.TITLE": "finditer",
-    "rst.MARKUP": "finditer",
-    "rst.TARGET": "finditer",
-    "rst.PARAGRAPH": "finditer",
-    "rst.UNDERLINED": "finditer",
-    "PLUGIN_DATA": "finditer",
-    "TEXT_ID": "finditer",
-    "FILE_ID": "finditer",
-    "DRAWING": "search",
-    "ENCODING": "search",
-    "WEB": "match",
-    "CLOSING_TAGS": "fullmatch",
-    "BOARD_SETTINGS": "finditer",
-    "BOARD_MARK": "finditer",
-    "BY_NAME": "fullmatch",
-    "BY_NUMBER": "fullmatch",
-    "HINT": "search",
-    "WORD_OF_COPY": "finditer",
-    "GLOB_PART": "finditer",
-    "SET_MEMBER": "finditer",
-}
 UNITS = [
     *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),
     *("''", '\\"', "\\", "[", "[[", "]", ", ", '",', "{", "|", " #", "#a ", "中", "\u0301", " \u200d", "<bash-a", "<bash-a>", "<bash-"),
@@ -373,51 +190,55 @@ UNITS = [
     *("System: ", "System:\n", "System (untrusted): [2026-", "[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
 BEGINNINGS = [
-    "",
-    "\n",
-    "\n.. ",
-    "\n::",
-    "---\n",
-    '---\na: "',
-    "---\na: [",
-    "[",
-    '"',
-    "'",
-    "# ",
-    "```\n",
-    "<bash-a>",
-    "x (untrusted x):\n```json\n",
+    *("", "\n", "\n.. ", "\n::", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n"),
+    *("<bash-a>", "x (untrusted x):\n```json\n"),
 ]
-
-
 # passages.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
 OF_A_FEW_CHARACTERS = {
-    *("LAST_WORD", "DAY", "NUMBERING", "BY_NAME", "GLOB_PART"),
+    *(
+        "passages.LAST_WORD",
+        "passages.DAY",
+        "passages.NUMBERING",
+        "passages.BY_NAME",
+        "ignores.GLOB_PART",
+    ),
     *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
 }
+# by other names, or to replace once
+ANCHORED = {"structure.LIST_MARK", "yaml_flow.SPACE", "yaml_flow.SPACE_IN_TAGS", "yaml_flow.PLAIN"}
+USES = re.compile(
+    r"(?<![\w.])(?:pattern\()?(\w+)\)?\.(match|fullmatch|finditer|findall|search|split|subn?)\b"
+)
 
 
-def patterns() -> dict[str, re.Pattern[str]]:
-    found = {"LABEL": label(), "LAST_BREAK": last_break("é"), "WORD_START": word_start("é")}
-    for module in (links, terms):
-        found |= {k: v for k, v in vars(module).items() if isinstance(v, re.Pattern)}
+def patterns() -> dict[str, tuple[re.Pattern[str], set[str]]]:
+    """Each pattern by its module and name, and the methods by which the modules use it."""
+    found = {
+        "label": (label(), {"finditer"}),
+        "last_break": (last_break("é"), {"match"}),
+        "word_start": (word_start("é"), {"finditer"}),
+    }
+    names = [links.__name__, terms.__name__]
     for package in (documents, formats):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            file = module.name.rpartition(".")[2]
-            if file in ("redaction", "named_secrets", "secret_rules"):
-                continue  # see tests/extras/test_redaction.py
-            of_markup = (
-                f"{file}." if file in ("org", "rst") else ""
-            )  # their patterns have the same names
-            imported = importlib.import_module(module.name)
-            lazy = re.findall(r"\bpattern\((\w+)\)", inspect.getsource(imported))
-            compiled = {name: pattern(getattr(imported, name)) for name in lazy}
-            found |= {
-                of_markup + name: value
-                for name, value in (vars(imported) | compiled).items()
-                if isinstance(value, re.Pattern)
-            }
+        names += [
+            module.name for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+        ]
+    keys: dict[re.Pattern[str], str] = {}
+    for module in names:
+        if module.endswith(("redaction", "named_secrets", "secret_rules")):
+            continue  # see tests/extras/test_redaction.py
+        own = vars(importlib.import_module(module))
+        source = inspect.getsource(importlib.import_module(module))
+        lazy = {name: pattern(own[name]) for name in re.findall(r"\bpattern\((\w+)\)", source)}
+        for name, value in (own | lazy).items():
+            if isinstance(value, re.Pattern):
+                key = keys.setdefault(value, f"{module.rpartition('.')[2]}.{name}")
+                uses = {use for used, use in USES.findall(source) if used == name}
+                found[key] = (value, found.get(key, (value, set()))[1] | uses)
     return found
+
+
+PATTERNS = patterns()
 
 
 def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -> float:
@@ -442,58 +263,47 @@ def assert_linear(
             )
 
 
-def test_every_pattern_is_tested() -> None:
-    assert set(patterns()) == set(PATTERNS)
-
-
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.large
 def test_pattern_takes_linear_time(name: str) -> None:
-    use = getattr(patterns()[name], PATTERNS[name])
-    # The simplest quadratic pattern, `a+b`, takes 5 ms for 4,000 characters.
-    most, little = 4_000, 0.002
-    if name in OF_A_FEW_CHARACTERS:
-        most, little = 1_000, 0.1
+    found, uses = PATTERNS[name]
+    is_anchored = name in ANCHORED or (uses and uses <= {"match", "fullmatch"})
+    # The simplest quadratic pattern, `a+b`, takes 1.2 ms for 2,000 characters.
+    most, little = (500, 0.03) if name in OF_A_FEW_CHARACTERS else (2_000, 0.0005)
 
     def run(text: str) -> None:
-        found = use(
-            text.replace("\n", " ") if name == "KEY" else text
-        )  # it is used on single lines
-        if PATTERNS[name] == "finditer":
-            deque(found, maxlen=0)
+        if name == "front_matter.KEY":  # it is used on single lines
+            text = text.replace("\n", " ")
+        if is_anchored:
+            found.match(text)
+        else:
+            deque(found.finditer(text), maxlen=0)
 
     for beginning in BEGINNINGS:
         for unit in UNITS:
             assert_linear(run, beginning, unit, most, little=little)
 
 
+FLOWS = [
+    "---\n",
+    '---\na: "',
+    "---\na: [",
+    "---\ntags: [",
+    "---\na: |\n  ",
+    "---\na:\n  - ",
+    "---\na: {b: ",
+    "---\n{",
+]
+ALIASES = ["---\na: &b [c]\nd: [", "---\na:\n  b:\n    c: '", "---\na:\n- "]
+
+
 @pytest.mark.parametrize(
     ("run", "beginnings", "most"),
     [
-        (
-            front_matter,
-            [
-                *(
-                    "---\n",
-                    '---\na: "',
-                    "---\na: [",
-                    "---\ntags: [",
-                    "---\na: |\n  ",
-                    "---\na:\n  - ",
-                ),
-                *(
-                    "---\na: {b: ",
-                    "---\n{",
-                    "---\na: &b [c]\nd: [",
-                    "---\na:\n  b:\n    c: '",
-                    "---\na:\n- ",
-                ),
-            ],
-            8_000,
-        ),
-        (inserted.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
-        (markdown.chunk_text, [""], 32_000),
-        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 16_000),
+        (front_matter, [*FLOWS, *ALIASES], 4_000),
+        (inserted.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 64_000),
+        (markdown.chunk_text, [""], 16_000),
+        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 8_000),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )
@@ -503,80 +313,53 @@ def test_text_of_one_kind_takes_linear_time(
 ) -> None:
     for beginning in beginnings:
         for unit in UNITS:
-            assert_linear(run, beginning, unit, most)
+            assert_linear(run, beginning, unit, most, little=0.03)
+
+
+VALUES = [
+    "a: [\n",
+    "a: {b\nc\n",
+    "a: [[\n",
+    "a: [b: {c: ",
+    'a:\n- "\n',
+    "- - - - -",
+    "a: &b *b\n",
+    "a: >\n\n",
+    "a:\n  b\n c:\n",
+]
+BLOCKS = [
+    "word\n",
+    " ",
+    "x",
+    "a. B ",
+    "a|b\n|-|-|\n",
+    "```\n",
+    "<!--",
+    "`<!-- --> ",
+    "data:a,",
+    "- ",
+    "中",
+    "    ~~~a\n",
+]
 
 
 @pytest.mark.parametrize(
     ("run", "beginning", "unit"),
     [
-        (front_matter, "---\n", "a: [\n"),
-        (front_matter, "---\na: [", "',"),
-        (front_matter, "---\na:\n", "  - "),
+        *((front_matter, "---\n", unit) for unit in VALUES),
+        (front_matter, f"---\na: &a [{'x, ' * 900}]\n", "b: [*a]\n"),
         *(
-            (front_matter, "---\n", unit)
-            for unit in (
-                *('a: "\n', "- 'b\n", 'a:\n- "\n', "a: [b\n", "a: {b\nc\n", "a: [[\n", "- - - - -"),
-                *(
-                    "a:\n- [\n",
-                    "a: &b *b\n",
-                    "a: &a [*a, *a]\n",
-                    "<<: *a\n",
-                    "a: >\n\n",
-                    "a: b\nc\n",
-                ),
-                *(
-                    "a: [{",
-                    "a: {{",
-                    "a: [b: {c: ",
-                    "  a: [\n b\n",
-                    "? a\n",
-                    "a: b:",
-                    "a:\n  b\n c:\n",
-                ),
-            )
+            (inserted.without_wrappers, "", unit)
+            for unit in ("<bash-a>", "<bash-a ", "(untrusted", "(untrusted x):\n```json\n")
         ),
-        *(
-            (front_matter, f"---\na: &a [{'x, ' * 900}]\n", unit)
-            for unit in ("b: *a\n", "b: [*a]\n")
-        ),
-        (inserted.without_wrappers, "", "<bash-a>"),
-        (inserted.without_wrappers, "", "<bash-a "),
-        (inserted.without_wrappers, "", "(untrusted"),
-        (inserted.without_wrappers, "", "(untrusted x):\n```json\n"),
-        *(
-            (markdown.chunk_text, "", unit)
-            for unit in (
-                "word\n",
-                " ",
-                "x",
-                "a. B ",
-                ". ",
-                "| a |\n",
-                "|-|\n",
-                "a|b\n|-|-|\n",
-                "```\n",
-            )
-        ),
-        *(
-            (markdown.chunk_text, "", unit)
-            for unit in (
-                "<!--",
-                "`<!-- --> ",
-                "data:a,",
-                "http://a?",
-                "- ",
-                "---\n",
-                "中",
-                "    ~~~a\n",
-            )
-        ),
+        *((markdown.chunk_text, "", unit) for unit in BLOCKS),
     ],
 )
 @pytest.mark.large
 def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 100_000, little=0.05)
+    assert_linear(run, beginning, unit, 25_000, little=0.01)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
@@ -597,32 +380,27 @@ WRAPPER = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 PARTS = [
+    *("<bash-a", "<bash-a>", "</bash-a>", "<bash-b x=1>", "</bash-b>", "<ide_x_y>", "</ide_x_y>"),
     *(
-        "<bash-a",
-        "<bash-a>",
-        "</bash-a>",
-        "<bash-b x=1>",
-        "</bash-b>",
-        "<ide_x_y>",
-        "</ide_x_y>",
         "<command-name-x>",
         "</command-name>",
-    ),
-    *(
         "Info (untrusted metadata):\n```json\n{}\n```",
         "(untrusted",
+    ),
+    *(
         " metadata",
         ")",
         "):\n```json\n",
         "\n```\n",
         "\n```",
         "```json",
+        "[Request interrupted by user",
     ),
-    *("[Request interrupted by user", "]", "[Mon 2026-03-05 10:00 UTC]", " ", "<", ">", "x", "\n"),
+    *("]", "[Mon 2026-03-05 10:00 UTC]", " ", "<", ">", "x", "\n"),
 ]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_wrappers_go_as_the_pattern_that_was_slow_had_it(text: str) -> None:
     assert inserted.without_wrappers(text) == WRAPPER.sub("", text)

@@ -19,19 +19,13 @@ def cleaned(text: str) -> str:
     "text",
     [
         "It works. |Next",
-        "Really?! |Yes",
         'He said "no." |Then',
         "(See above.) |Then",
         "**Done.** |Next",
-        "in version 1.2.3. |Next",
         "open file.ext. |Next",
-        "apples etc. |Next",
         "No. |That is wrong",
-        "in 2024. |Then",
         "终于完成了。|然后",
         "他说：「好。」|然后",
-        "Wait... |Then",
-        "wirklich! |Über",
     ],
 )
 def test_sentence_ends(text: str) -> None:
@@ -43,23 +37,14 @@ def test_sentence_ends(text: str) -> None:
     "text",
     [
         "e.g. |This",
-        "z.B. |Berlin",
         "d.h. |Berlin",
         "Dr. |Smith",
-        "Prof. |Lee",
         "J. |Smith",
-        "the U.S. |Army",
         "No. |5",
-        "Nr. |7",
-        "Fig. |3",
-        "vs. |Linux",
-        "1. |Install",
         "text\n 12. |Install",
         "am 3. |Oktober",
-        "i.e. |the",
         "and so on. |but",
         "version 2|.0",
-        "no full stop |Here",
     ],
 )
 def test_sentence_does_not_end(text: str) -> None:
@@ -67,51 +52,30 @@ def test_sentence_does_not_end(text: str) -> None:
     assert not ends_sentence(before + after, len(before.rstrip()))
 
 
-def test_chunk_ends_with_the_last_sentence_that_fits() -> None:
-    text = "Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs. It is fast."
-    assert texts_of(text, 67) == [
-        "Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs.",
-        "It is fast.",
-    ]
-    assert texts_of(text, 60) == [
-        "Ask Dr. Smith, e.g. about v1.2.3.",
-        "See https://example.com/docs. It is fast.",
-    ]
-
-
-def test_lines_of_one_paragraph_are_no_sentences() -> None:
-    assert texts_of("First one.\nA line that\nis wrapped here.\nLast one.", 42) == [
-        "First one.\nA line that\nis wrapped here.",
-        "Last one.",
-    ]
-
-
-def test_sentence_longer_than_a_chunk_is_cut_after_a_clause() -> None:
-    assert texts_of("first of all this, then that and then more of it", 30) == [
-        "first of all this,",
-        "then that and then more of it",
-    ]
-
-
-def test_items_of_a_list_stay_whole() -> None:
-    assert texts_of("- buy milk\n- call the bank\n  about the loan\n- sleep", 40) == [
-        "- buy milk",
-        "- call the bank\n  about the loan\n- sleep",
-    ]
+@pytest.mark.parametrize(
+    ("size", "chunks", "between"),
+    [
+        (67, ["Ask Dr. Smith, e.g. about v1.2.3. See https://x.org/docs.", "It is fast."], " "),
+        (50, ["Ask Dr. Smith, e.g. about v1.2.3.", "See https://x.org/docs. It is fast."], " "),
+        (42, ["First one.\nA line that\nis wrapped here.", "Last one."], "\n"),
+        (30, ["first of all this,", "then that and then more of it"], " "),
+        (40, ["- buy milk", "- call the bank\n  about the loan\n- sleep"], "\n"),
+        (35, ["> One sentence\n> goes on. Two.", ">\n> Three of them."], "\n"),
+        (12, ["今天下雨。我们去看书！", "你来吗？好的，明天见。"], ""),
+        (35, ["It is ready.", "Run this:\n\n```\nmake\n```"], " "),
+        (45, ["Some words before it.", "```\nfirst = 1\n\nsecond = 2\n```\n\nAfter it."], "\n\n"),
+        (24, ["```\ncall(1)\ncall(2)", "call(3)\ncall(4)\n```"], "\n"),
+    ],
+)
+def test_a_chunk_ends_where_a_reader_would_end_it(
+    size: int, chunks: list[str], between: str
+) -> None:
+    assert texts_of(between.join(chunks), size) == chunks
 
 
 @pytest.mark.parametrize(
     "option",
-    [
-        "{}) {}",
-        "{}. {}",
-        "- {}) {}",
-        "   - [ ] {}. {}",
-        "({}) {}",
-        "**{}.** {}",
-        "{}) {}\n",
-        "> {}) {}",
-    ],
+    ["{}) {}", "{}. {}", "   - [ ] {}. {}", "({}) {}", "**{}.** {}", "{}) {}\n", "> {}) {}"],
 )
 @pytest.mark.parametrize("letters", ["ABCD", "abcd"])
 def test_options_of_a_question_stay_with_it(option: str, letters: str) -> None:
@@ -133,47 +97,6 @@ def test_options_that_do_not_fit_are_cut_between_two() -> None:
     chunks = chunk_text(f"1. Which of these?\n{options}", 200, 0)
     assert len(chunks) == 3
     assert all(chunk.text.endswith("end") for chunk in chunks)
-
-
-def test_quote_is_cut_at_its_sentences() -> None:
-    assert texts_of("> One sentence\n> goes on. Two.\n>\n> Three of them.", 35) == [
-        "> One sentence\n> goes on. Two.",
-        ">\n> Three of them.",
-    ]
-
-
-def test_chinese_ends_at_its_full_stops() -> None:
-    assert texts_of("今天下雨。我们去看书！你来吗？好的，明天见。", 12) == [
-        "今天下雨。我们去看书！",
-        "你来吗？好的，明天见。",
-    ]
-
-
-def test_introduction_goes_with_what_it_introduces() -> None:
-    assert texts_of("It is ready. Run this:\n\n```\nmake\n```", 35) == [
-        "It is ready.",
-        "Run this:\n\n```\nmake\n```",
-    ]
-
-
-def test_code_that_fits_is_whole() -> None:
-    code = "```\nfirst = 1\n\nsecond = 2\n```"
-    assert texts_of(f"Some words before it.\n\n{code}\n\nAfter it.", 45) == [
-        "Some words before it.",
-        f"{code}\n\nAfter it.",
-    ]
-
-
-def test_code_that_does_not_fit_is_cut_at_its_lines() -> None:
-    lines = [f"call(number={number})" for number in range(6)]
-    assert texts_of("\n".join(["```", *lines, "```"]), 60) == [
-        "\n".join(["```", *lines[:3]]),
-        "\n".join(lines[3:5]) + "\n" + lines[5],
-        "```",
-    ] or all(
-        line in "\n".join(texts_of("\n".join(["```", *lines, "```"]), 60)).split("\n")
-        for line in lines
-    )
 
 
 # Tables
@@ -220,7 +143,6 @@ def items_around(text: str, of: str) -> str:
     ("text", "items"),
     [
         ("- Garage\n  - FILL\n  - hammer FILL", "Garage"),
-        ("1. Garage\n   - FILL\n   - hammer FILL", "Garage"),
         ("* Garage\n\t+ Shelf\n\t\t- FILL\n\t\t- hammer FILL", "Garage > Shelf"),
         ("- Garage\n  - Shelf\n    - FILL\n  - hammer FILL", "Garage"),
         ("- Garage\n  - FILL\n- hammer FILL", ""),
@@ -229,7 +151,6 @@ def items_around(text: str, of: str) -> str:
         ("- Garage\n\n  FILL\n\n  hammer FILL", "Garage"),
         ("> - Garage\n>   - FILL\n>   - hammer FILL", "Garage"),
         ("- Garage\n  ```\n  - echo FILL\n  ```\n  - FILL\n  - hammer FILL", "Garage"),
-        ("- Garage FILL\n  - FILL\n  - hammer FILL", "Garage some more"),
         ("# Garage\n- FILL\n# Shed\n\n  - FILL\n  - hammer FILL", ""),
     ],
 )
@@ -267,13 +188,8 @@ def test_table_in_code_is_code() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a\n\n---\n\nb", "a\n\n\n\nb"),
-        ("* * *", ""),
-        ("a <!-- b --> c", "a  c"),
-        ("<!-- a\n# b\n-->\nc", "\n\n\nc"),
         ("![logo](data:image/png;base64,AAAA+/=) by me", "![logo](…) by me"),
         ("key " + "Zm9v" * 60 + " end", "key … end"),
-        ("Zm9v" * 60, ""),
         ("https://example.com/page?token=" + "a1" * 200, "https://example.com/page…"),
         ("function(a){" + "return(a);" * 40 + "}", ""),
         (
@@ -297,14 +213,10 @@ def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
         "<!-- not closed",
         "Title\n===",
         "中文没有空格" * 60,
-        "ภาษาไทย" * 60,
         "12.50,groceries," * 20,
         "| a |\n|" + "-" * 300 + "|",
-        "x" * 200,
         "https://example.com/" + "a" * 150,
-        "data: none",
         "```\n| id   | name |\n+------+------+\n```",
-        "a   | b",
         "| Name      | Text |\n|-----------|------|\n| Tin ore   |      |",
         '{"error":"'
         + "refused_" * 20
@@ -319,22 +231,6 @@ def test_what_has_a_meaning_stays(text: str) -> None:
     assert cleaned(text) == text
 
 
-def test_heading_in_a_comment_is_no_heading() -> None:
-    assert [chunk.heading for chunk in chunk_text("<!--\n# Hidden\n-->\nText.")] == [""]
-
-
-def test_rule_alone_is_no_chunk() -> None:
-    assert chunk_text("---\n\n***\n") == []
+def test_an_empty_list_item_is_no_text() -> None:
     assert chunk_text("-\n\n1.\n") == []
-
-
-def test_heading_followed_by_a_rule_goes_with_the_text_below() -> None:
-    assert texts_of("# A\n\n---\n\n## B\ntext", 100) == ["# A\n\n\n\n## B\ntext"]
     assert texts_of("# A\ntext\n\n## Sources\n-", 100) == ["# A\ntext\n\n## Sources"]
-
-
-def test_image_of_half_a_megabyte_makes_no_chunks() -> None:
-    text = "Before.\n\n![shot](data:image/png;base64," + "iVBORw0KGgo" * 50_000 + ")\n\nAfter."
-    assert [(chunk.text, chunk.start_line, chunk.end_line) for chunk in chunk_text(text)] == [
-        ("Before.\n\n![shot](…)\n\nAfter.", 1, 5)
-    ]

@@ -1,8 +1,7 @@
 import os
-import time
 from collections import Counter
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -26,17 +25,10 @@ def test_files_come_in_order_folder_by_folder(tmp_path: Path) -> None:
     assert names(top) == ["a.md", "b.md", "c/x.md", "d/z.md", "d/e/y.md"]
 
 
-def test_file_has_its_time_and_size(tmp_path: Path) -> None:
-    top = tree(tmp_path, "a.md")
-    os.utime(tmp_path / "a.md", (1, 1.5))
-    assert list(Walk(top, ["*.md"])) == [("a.md", f"{top}/a.md", 1.5, 1)]
-
-
 @pytest.mark.parametrize(
     ("patterns", "expected"),
     [
         (["*.md", "*.txt"], ["a.md", "b.txt", "d/c.md"]),
-        (["**/*.md"], ["a.md", "d/c.md"]),
         (["[ab].*"], ["a.md", "b.txt"]),
         (["c.md"], ["d/c.md"]),
         (["*.MD"], ["a.md", "d/c.md"]),
@@ -51,13 +43,11 @@ def test_patterns_match_file_names_at_any_depth(
 @pytest.mark.parametrize(
     ("exclude", "expected"),
     [
-        ("drafts", ["a.md", "d/e/b.md"]),
         ("drafts/", ["a.md", "d/e/b.md"]),
         ("drafts/*", ["a.md", "d/drafts/c.md", "d/e/b.md"]),
         ("**/drafts/**", ["a.md", "d/e/b.md"]),
         ("d/e", ["a.md", "drafts/f.md", "d/drafts/c.md"]),
         ("[bc].md", ["a.md", "drafts/f.md"]),
-        ("*", []),
     ],
 )
 def test_exclude_takes_out_files_and_prunes_folders(
@@ -79,12 +69,9 @@ def test_hidden_names_are_skipped_unless_a_pattern_names_them(tmp_path: Path) ->
     ("files", "rule"),
     [
         (["node_modules/a.md"], "node_modules"),
-        (["env/lib/python3/site-packages/a.md"], "site-packages"),
         (["env/pyvenv.cfg", "env/lib/a.md"], "generated"),
         (["go.mod", "vendor/a.md"], "generated"),
-        (["composer.json", "vendor/a.md"], "generated"),
         (["Cargo.toml", "target/a.md"], "generated"),
-        (["pom.xml", "target/a.md"], "generated"),
         (["package.json", "dist/a.md"], "generated"),
         (["logseq/config.edn", "logseq/bak/a.md"], "generated"),
         (["logseq/config.edn", "logseq/.recycle/a.md"], "hidden"),
@@ -196,31 +183,30 @@ def test_folder_that_becomes_a_link_is_never_followed(tmp_path: Path) -> None:
         (tmp_path / f"outside/deep/{name}.md").write_text("outside")
     folder, aside, link = (str(tmp_path / name) for name in ("top/folder", "aside", "link"))
     os.symlink(tmp_path / "outside", link)
-    stop = time.monotonic() + 1.5
-    swaps = 0
+    is_done = Event()
 
     def swap() -> None:
-        nonlocal swaps
-        while time.monotonic() < stop:
+        while not is_done.is_set():
             os.rename(folder, aside)
             os.rename(link, folder)
             os.rename(folder, link)
             os.rename(aside, folder)
-            swaps += 1
 
     thread = Thread(target=swap)
     thread.start()
     read, refused, seen = Counter[bytes](), 0, set[str]()
-    while time.monotonic() < stop:
-        for file in [*Walk(top, ["*.md"]), *Walk(f"{top}/folder/deep", ["*.md"])]:
-            seen.add(os.path.basename(file.path))
-            try:
-                with open_regular(file.path, follow_symlinks=False) as stream:
-                    read[stream.read()] += 1
-            except OSError:
-                refused += 1
-    thread.join()
-    assert swaps > 100 and read[b"x"] > 100 and refused
+    try:
+        while read[b"x"] < 100 or not refused:
+            for file in [*Walk(top, ["*.md"]), *Walk(f"{top}/folder/deep", ["*.md"])]:
+                seen.add(os.path.basename(file.path))
+                try:
+                    with open_regular(file.path, follow_symlinks=False) as stream:
+                        read[stream.read()] += 1
+                except OSError:
+                    refused += 1
+    finally:
+        is_done.set()
+        thread.join()
     assert set(read) == {b"x"}
     assert seen == {"a.md", "b.md"}
 

@@ -73,8 +73,6 @@ def line(**fields: object) -> str:
         ([line(type="summary", summary="x"), "{broken", "[1]", line(cwd="/a")], "/a"),
         ([line(cwd="/a"), line(cwd="/b")], "/a"),
         ([line(type="session_meta", payload={"cwd": "/a"})], "/a"),
-        ([line(type="session", version=3, cwd="/a")], "/a"),
-        ([line(type="user", message={"content": "", "cwd": "/a"})], None),
         ([line(type="user", message={"content": '{"cwd": "/a"}'})], None),
         ([line(cwd=name) for name in ("", "a", ".", "~", 7, None, ["/a"], "/" * 5000)], None),
         ([line(cwd=""), line(cwd="/a")], "/a"),

@@ -3,9 +3,7 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ import hybrid_memory
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.recall import state
 from hybrid_memory.extras.recall.transcripts import RefusedError, transcript
+from tests.command import as_process, in_process
 
 SECRET = "password=hunter2hunter2"
 MESSAGE = {"role": "user", "content": f"The blue okapi door, {SECRET}, is locked."}
@@ -60,17 +59,11 @@ def link(name: str, target: str, below: str = "") -> Callable[[Path], str]:
     return make
 
 
-def special(kind: str) -> Callable[[Path], str]:
+def special(make_it: Callable[[Path], None]) -> Callable[[Path], str]:
     def make(home: Path) -> str:
         path = home / PROJECTS / "a.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        if kind == "fifo":
-            os.mkfifo(path)
-        elif kind == "folder":
-            path.mkdir()
-        else:
-            with socket.socket(socket.AF_UNIX) as server:
-                server.bind(str(path))
+        make_it(path)
         return str(path)
 
     return make
@@ -83,31 +76,18 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a transcript elsewhere": (write("elsewhere/a.jsonl"), OUTSIDE),
     "a relative path": (lambda home: "etc/passwd", OUTSIDE),
     "the settings of an agent": (write(".claude/settings.json"), OUTSIDE),
-    "the prompts of an agent": (write(".claude/history.jsonl"), OUTSIDE),
     "a way out": (
         lambda home: f"{write(f'{PROJECTS}/b.jsonl')(home)}/../../../../elsewhere/a.jsonl",
         OUTSIDE,
     ),
     "a link out": (link(f"{PROJECTS}/a.jsonl", "{}/elsewhere/a.jsonl"), OUTSIDE),
-    "a link to a system file": (link(f"{PROJECTS}/a.jsonl", "/etc/passwd"), OUTSIDE),
-    "a link to a device": (link(f"{PROJECTS}/a.jsonl", "/dev/zero"), OUTSIDE),
     "a folder that leads out": (link(PROJECTS, "{}/elsewhere", "a.jsonl"), OUTSIDE),
-    "a FIFO": (special("fifo"), "not a regular file"),
-    "a socket": (special("socket"), "not a regular file"),
-    "a folder": (special("folder"), "not a regular file"),
-    "the folder of all": (
-        lambda home: os.path.dirname(write(f"{PROJECTS}/a.jsonl")(home)),
-        "not a regular file",
-    ),
+    "a FIFO": (special(os.mkfifo), "not a regular file"),
+    "a folder": (special(Path.mkdir), "not a regular file"),
     "markdown": (write(f"{PROJECTS}/memory/MEMORY.md", "# okapi"), "its name"),
-    "JSON": (write(f"{PROJECTS}/a.json"), "its name"),
-    "text": (write(f"{PROJECTS}/a.txt"), "its name"),
     "markdown by another name": (write(f"{PROJECTS}/a.jsonl", "# okapi\n\nA note."), FORM),
     "lines of JSON": (write(f"{PROJECTS}/a.jsonl", '{"okapi": 1}\n[1]\n"x"\n'), FORM),
-    "an object over lines": (write(f"{PROJECTS}/a.jsonl", json.dumps(MESSAGE, indent=1)), FORM),
-    "a database": (write(f"{PROJECTS}/a.jsonl", b"SQLite format 3\0" * 99), FORM),
     "a number": (lambda home: 5, "not a path"),
-    "a list": (lambda home: ["/etc/passwd"], "not a path"),
     "a NUL": (lambda home: "/etc/passwd\0.jsonl", "not a path"),
     "no Unicode": (lambda home: "/\ud800.jsonl", "not a path"),
 }
@@ -123,20 +103,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(home: Path, *words: str, stdin: Any = None) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {
-        "HYBRID_MEMORY_DB_PATH": str(home / "m.db"),
-        "HYBRID_MEMORY_PROVIDER": "none",
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "hybrid_memory", *words],
-        input=json.dumps(stdin),
-        env=environ,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    """Run the command: as a process, if it is a hook, which may start a background process."""
+    database = {"HYBRID_MEMORY_DB_PATH": str(home / "m.db"), "HYBRID_MEMORY_PROVIDER": "none"}
+    environ = os.environ | database
+    if words[0] == "recall":
+        return as_process(words, environ, home, input=json.dumps(stdin))
+    return in_process(words, environ, home)
+
+
+def wait_until(is_done: Callable[[], bool]) -> None:
+    """Wait for what a background process does."""
+    ended = time.monotonic() + 60
+    while not is_done():
+        assert time.monotonic() < ended
+        time.sleep(0.05)
 
 
 def hook(named: Any, event: str = "SessionEnd") -> dict[str, Any]:
@@ -150,7 +130,7 @@ def test_any_other_file_is_refused(home: Path, kind: str) -> None:
         transcript(make(home))
 
 
-@pytest.mark.parametrize("kind", ["a system file", "a link out", "a FIFO", "markdown", "a number"])
+@pytest.mark.parametrize("kind", ["a link out", "a FIFO"])
 def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> None:
     make, reason = REFUSED[kind]
     named = make(home)
@@ -160,34 +140,29 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
     for event in ("PreCompact", "Stop", "SessionEnd"):
         done = command(home, "recall", "--timeout", "0", stdin=hook(named, event))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    ended = time.monotonic() + 60
-    while any((home / "state/hybrid-memory/recall").glob("begun-*")):
-        assert time.monotonic() < ended
-        time.sleep(0.1)
-    [finding] = [
-        finding
-        for finding in json.loads(command(home, "doctor").stdout)
-        if finding["check"] == "refused"
-    ]
+    recalled = home / "state/hybrid-memory/recall"
+    wait_until(lambda: not any(recalled.glob("begun-*")))
+    findings = json.loads(command(home, "doctor").stdout)
+    [finding] = [finding for finding in findings if finding["check"] == "refused"]
     assert finding["ok"]
     assert finding["text"].startswith("refused 1 file that hooks named")
     assert f"{named} (" in finding["text"]
     assert reason in finding["text"]
     assert json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 1
-    kept = home / "state/hybrid-memory/recall/refused"
-    assert kept.stat().st_mode & 0o777 == 0o600
+    assert (recalled / "refused").stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_memory_nothing_is_kept(home: Path) -> None:
     done = command(home, "recall", "--timeout", "0", stdin=hook("/etc/passwd"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    ended = time.monotonic() + 60
-    while files := [path for path in home.rglob("*") if path.is_file()]:
-        assert time.monotonic() < ended, files
-        time.sleep(0.1)
+    wait_until(lambda: not any(path.is_file() for path in home.rglob("*")))
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_transcript_is_taken(home: Path, form: str) -> None:
+    assert transcript(write(f"{PROJECTS}/a.jsonl", FORMS[form])(home), {})
+
+
 @pytest.mark.parametrize(
     ("variable", "folder"),
     [
@@ -204,10 +179,9 @@ def test_without_a_memory_nothing_is_kept(home: Path) -> None:
         ("XDG_STATE_HOME", "moved/hybrid-memory/transcripts/opencode"),
     ],
 )
-def test_transcripts_of_agents_are_taken(home: Path, form: str, variable: str, folder: str) -> None:
-    path = write(f"{folder}/a.jsonl", FORMS[form])(home)
-    environ = {variable: str(home / "moved")}
-    found = transcript(path, environ)
+def test_folders_of_agents_are_known(home: Path, variable: str, folder: str) -> None:
+    path = write(f"{folder}/a.jsonl")(home)
+    found = transcript(path, {variable: str(home / "moved")})
     assert found
     assert found.path == os.path.realpath(path)
 
@@ -246,10 +220,11 @@ def run(home: Path) -> Run:
     environ["HYBRID_MEMORY_PROVIDER"] = "none"
 
     def run(*words: str, stdin: str = "") -> str:
-        started = [sys.executable, "-m", "hybrid_memory", *words]
-        done = subprocess.run(
-            started, input=stdin, env=environ, cwd=home, capture_output=True, text=True, check=True
-        )
+        if words[0] == "search":
+            done = in_process(words, environ, home)
+        else:
+            done = as_process(words, environ, home, input=stdin)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     return run
@@ -261,11 +236,8 @@ def said_in(folder: Path) -> str:
 
 def wait_for(run: Run, word: str, database: str) -> str:
     """Wait until the background process has ingested it."""
-    ended = time.monotonic() + 60
-    while word not in (found := run("search", word, "--json", "--db", database)):
-        assert time.monotonic() < ended
-        time.sleep(0.2)
-    return found
+    wait_until(lambda: word in run("search", word, "--json", "--db", database))
+    return run("search", word, "--json", "--db", database)
 
 
 def test_what_is_taken_in_is_masked_and_goes_to_the_workspace_of_the_session(
@@ -301,7 +273,7 @@ def test_a_folder_that_init_does_not_know_gets_nothing_and_leaves_nothing(
         return run(*options, stdin=json.dumps(common | fields))
 
     birds = {"one": "heron", "two": "stork"}
-    for name in ("one", "strange", "two", "strange", "one", "two"):
+    for name in ("one", "strange", "two", "one"):
         recalled = called(name, "UserPromptSubmit", prompt="Which bird is our bird?")
         assert {bird for bird in birds.values() if bird in recalled} == (
             {birds[name]} if name in birds else set()
@@ -319,7 +291,7 @@ def test_a_folder_that_init_does_not_know_gets_nothing_and_leaves_nothing(
         assert "okapi" not in run("search", "okapi", "--json", "--db", database)
     report = run("connect", "--json")
     [claude] = [row for row in json.loads(report) if row["host"] == "claude"]
-    assert claude["runs"]["counts"]["no-memory"] == 5  # two of prompts, two of starts, one session
+    assert claude["runs"]["counts"]["no-memory"] == 3  # of a prompt, a start and a session
 
 
 def test_the_latest_refusals_of_a_database_are_kept(home: Path) -> None:
@@ -351,10 +323,7 @@ def test_transcripts_that_an_agent_deletes_keep_their_passages_without_a_word(ho
     paths = [session(f"s{number}", f"okapi{number}", "work") for number in range(3)]
     done = command(home, "recall", stdin=hook(paths[0], "Stop") | {"cwd": str(home / "work")})
     assert (done.returncode, done.stdout) == (0, "")
-    ended = time.monotonic() + 60
-    while json.loads(command(home, "stats", "--json").stdout)["doc_count"] < 4:
-        assert time.monotonic() < ended
-        time.sleep(0.2)
+    wait_until(lambda: json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 4)
     os.unlink(paths[0])
     for left in (paths[1:], []):
         for path in left:

@@ -22,8 +22,6 @@ def plain(token: str) -> str:
     ("text", "written"),
     [
         ("Hello, world!", "Hello world"),
-        ("payment_processor v2.0", "payment processor v2 0"),
-        ("Réglage", "Reglage"),
         ("Lỗi sữa đường", "Loi sua duong"),
         ("ΆΝΘΡΩΠΟΣ άνθρωπος", "ΑΝΘΡΩΠΟΣ ανθρωποσ"),
         ("İstanbul ılık", "Istanbul ilik"),
@@ -31,11 +29,9 @@ def plain(token: str) -> str:
         ("Straße Øresund", "Strasse oresund"),
         ("ﬁne Ｄｏｃｋｅｒ", "fine Docker"),
         ("東京都", "東京 京都 都"),
-        ("が", "が"),
         ("用Docker部署", "用 Docker 部署 署"),
         ("한국어를", "한국 국어 어를 를"),
         ("soft\u00adware zero\u200bwidth", "software zero width"),
-        ("\u200fright\u200e", "right"),
         ("→ 🎉 --", ""),
     ],
 )
@@ -186,10 +182,3 @@ def test_tokens_of_ascii_need_a_simpler_pattern(text: str) -> None:
 @given(st.text(st.characters(max_codepoint=0x5FF), max_size=20))
 def test_a_name_is_one_token_of_letters(text: str) -> None:
     assert re.fullmatch(rf"({analyzer.TOKEN})?", analyzer.name(text))
-
-
-@pytest.mark.parametrize(
-    "text", ["東京", "ひらがな", "한국어", "ภาษาไทย", "ไ", "မြန်မာ", "ខ្មែរ", "ລາວ", "𠀀", "豈", "〆"]
-)
-def test_scripts_without_spaces_have_gram_runs(text: str) -> None:
-    assert has_gram_run(fold(text)) == (pattern(GRAM_RUN).search(fold(text)) is not None)

@@ -17,11 +17,6 @@ def meant(text: str, today: date = TODAY) -> list[tuple[str, str]]:
     return [(period.first, period.last) for period in periods(fold(text).lower(), today)]
 
 
-@pytest.mark.parametrize("text", ["set 30 as the timeout", "which training set 2025", "5 ago"])
-def test_words_that_look_like_a_month_are_none(text: str) -> None:
-    assert meant(text) == []
-
-
 def test_the_day_before_or_after_which_something_was_is_not_looked_for() -> None:
     def looked_for(text: str) -> set[str]:
         return {" ".join(term.tokens) for term in Query(text, today=TODAY).terms}
@@ -48,24 +43,14 @@ def test_what_is_out_of_the_calendar_is_no_period(today: date) -> None:
         ("the call of 2023-09-12", "2023-09-12", "2023-09-12"),
         ("am 3.9.2023 beim Arzt", "2023-09-03", "2023-09-03"),
         ("12 September 2023", "2023-09-12", "2023-09-12"),
-        ("September 12th, 2023", "2023-09-12", "2023-09-12"),
         ("le 12 février 2024", "2024-02-12", "2024-02-12"),
-        ("12 de septiembre de 2023", "2023-09-12", "2023-09-12"),
         ("notes of September 2023", "2023-09-01", "2023-09-30"),
-        ("2024-02", "2024-02-01", "2024-02-29"),
         ("am 12. September", "2025-09-12", "2025-09-12"),
         ("between 3 and 5 May 2025", "2025-05-03", "2025-05-05"),
-        ("vom 3. bis 5. Mai", "2025-05-03", "2025-05-05"),
         ("3–5 May", "2025-05-03", "2025-05-05"),
-        ("3-5 May", "2025-05-03", "2025-05-05"),
-        ("May 3-5", "2025-05-03", "2025-05-05"),
-        ("the call (May 3, 2025)", "2025-05-03", "2025-05-03"),
         ("May 3-99", "2025-05-03", "2025-05-03"),
         ("room 5 and May 8", "2025-05-08", "2025-05-08"),
-        ("version 5 and May 2025", "2025-05-01", "2025-05-31"),
-        ("till Monday", "0001-01-01", "2026-01-26"),
         ("lundi prochain", "2026-02-02", "2026-02-02"),
-        ("le lundi dernier", "2026-01-26", "2026-01-26"),
         ("lunedì scorso", "2026-01-26", "2026-01-26"),
         ("na próxima segunda-feira", "2026-02-02", "2026-02-02"),
         ("vorige maandag", "2026-01-26", "2026-01-26"),
@@ -73,42 +58,23 @@ def test_what_is_out_of_the_calendar_is_no_period(today: date) -> None:
         ("há três dias", "2026-01-26", "2026-01-26"),
         ("3 giorni fa", "2026-01-26", "2026-01-26"),
         ("три дня назад", "2026-01-26", "2026-01-26"),
+        ("vor zwei Tagen", "2026-01-27", "2026-01-27"),
         ("会议是三天前的", "2026-01-26", "2026-01-26"),
-        ("8 maart 2025", "2025-03-08", "2025-03-08"),
-        ("3 al 5 de mayo", "2025-05-03", "2025-05-05"),
         ("between 5 and 3 May", "2025-05-03", "2025-05-03"),
-        ("entre le 3 et le 5 mai", "2025-05-03", "2025-05-05"),
-        ("zwischen dem 3. und dem 5. Mai", "2025-05-03", "2025-05-05"),
-        ("since Monday", "2026-01-26", "2026-01-29"),
-        ("bis Montag", "0001-01-01", "2026-01-26"),
-        ("le lundi", "2026-01-26", "2026-01-26"),
-        ("12 January", "2026-01-12", "2026-01-12"),
         ("29 February", "2024-02-29", "2024-02-29"),
         ("today", "2026-01-29", "2026-01-29"),
         ("what did Emil say yesterday?", "2026-01-28", "2026-01-28"),
         ("the day before yesterday", "2026-01-27", "2026-01-27"),
-        ("letzte Woche", "2026-01-19", "2026-01-25"),
         ("this week's calls", "2026-01-26", "2026-02-01"),
-        ("le mois dernier", "2025-12-01", "2025-12-31"),
-        ("el año pasado", "2025-01-01", "2025-12-31"),
-        ("что было на прошлой неделе", "2026-01-19", "2026-01-25"),
         ("昨天的电话", "2026-01-28", "2026-01-28"),
         ("what did we do three weeks ago", "2026-01-05", "2026-01-11"),
-        ("vor zwei Tagen", "2026-01-27", "2026-01-27"),
         ("il y a deux semaines", "2026-01-12", "2026-01-18"),
         ("a month ago", "2025-12-01", "2025-12-31"),
         ("the call on Monday", "2026-01-26", "2026-01-26"),
-        ("last Thursday", "2026-01-22", "2026-01-22"),
         ("next Friday", "2026-01-30", "2026-01-30"),
-        ("am Montag", "2026-01-26", "2026-01-26"),
-        ("tomorrow", "2026-01-30", "2026-01-30"),
-        ("since 3 January", "2026-01-03", "2026-01-29"),
-        ("seit letzter Woche", "2026-01-19", "2026-01-29"),
         ("after 2026-01-03", "2026-01-04", "2026-01-29"),
         ("before March 2025", "0001-01-01", "2025-02-28"),
-        ("until yesterday", "0001-01-01", "2026-01-28"),
         ("between 3 May and 10 May", "2025-05-03", "2025-05-10"),
-        ("from 2025-01-01 to 2025-02-01", "2025-01-01", "2025-02-01"),
     ],
 )
 def test_days_are_read_from_a_query(text: str, first: str, last: str) -> None:
@@ -116,20 +82,10 @@ def test_days_are_read_from_a_query(text: str, first: str, last: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["v2.0", "2222", "you may ask", "may", "march on", "10.0.0.1", "2023-13-01", "2023-02-30", "hier steht es", "todays", "192.168.1.5", ""],
-)  # fmt: skip
-def test_what_is_no_day_is_not_read_as_one(text: str) -> None:
-    assert meant(text) == []
-
-
-@pytest.mark.parametrize(
     ("text", "day"),
     [
         ("Dentist on 3 May at 9", "2026-05-03"),
-        ("met Ann on 24 March", "2026-03-24"),
         ("Demo next Friday", "2026-04-24"),
-        ("review on Monday", "2026-04-27"),
         ("as said last Monday", "2026-04-13"),
         ("we ship tomorrow", "2026-04-21"),
         ("two days ago it broke", "2026-04-18"),
@@ -167,82 +123,46 @@ def test_words_for_days_become_the_tokens_of_the_days() -> None:
 ON = date(2026, 11, 28)  # a Saturday
 SAID = """
 in the last 5 days|2026-11-23|2026-11-28
-in the past few days|2026-11-23|2026-11-28
-in the past week|2026-11-21|2026-11-28
 in the last two weeks|2026-11-14|2026-11-28
 a couple of weeks ago|2026-11-09|2026-11-15
-a few days ago|2026-11-23|2026-11-23
 last weekend|2026-11-21|2026-11-22
 over the weekend|2026-11-28|2026-11-29
 this morning|2026-11-28|2026-11-28
-this evening|2026-11-28|2026-11-28
-tonight|2026-11-28|2026-11-28
 last night|2026-11-27|2026-11-27
 what did I do lately|2026-10-29|2026-11-28
-what did I do recently?|2026-10-29|2026-11-28
 in October|2026-10-01|2026-10-31
 in December|2025-12-01|2025-12-31
 last November|2025-11-01|2025-11-30
 next May|2027-05-01|2027-05-31
-early March 2026|2026-03-01|2026-03-10
 in mid-October|2026-10-11|2026-10-21
-at the end of October|2026-10-22|2026-10-31
 October last year|2025-10-01|2025-10-31
-from March to May 2025|2025-03-01|2025-05-31
 between March and May|2026-03-01|2026-05-31
 since October|2026-10-01|2026-11-28
-until March|0001-01-01|2026-03-31
-last summer|2026-06-01|2026-08-31
 last winter|2025-12-01|2026-02-28
-in the fall|2026-09-01|2026-11-30
 spring 2025|2025-03-01|2025-05-31
 winter 2023|2023-12-01|2024-02-29
-summer of last year|2025-06-01|2025-08-31
 Q3 2025|2025-07-01|2025-09-30
-2025 Q3|2025-07-01|2025-09-30
 in Q3|2026-07-01|2026-09-30
 the second quarter of 2025|2025-04-01|2025-06-30
-last quarter|2026-07-01|2026-09-30
 this quarter|2026-10-01|2026-12-31
-in week 45|2026-11-02|2026-11-08
 in week 50|2025-12-08|2025-12-14
-week 45 of 2025|2025-11-03|2025-11-09
 2026-W45|2026-11-02|2026-11-08
 at Christmas 2024|2024-12-20|2024-12-31
-over Christmas|2025-12-20|2025-12-31
 the week before Christmas 2024|2024-12-13|2024-12-19
-between 3 and 9 November|2026-11-03|2026-11-09
 after 2025|2026-01-01|2026-11-28
-since 2025|2025-01-01|2026-11-28
 before 2024|0001-01-01|2023-12-31
 between 2023 and 2024|2023-01-01|2024-12-31
-am letzten Wochenende|2026-11-21|2026-11-22
 in den letzten 5 Tagen|2026-11-23|2026-11-28
-im Oktober|2026-10-01|2026-10-31
-im letzten Sommer|2026-06-01|2026-08-31
 im 3. Quartal 2025|2025-07-01|2025-09-30
-in KW 45|2026-11-02|2026-11-08
-vor 2024|0001-01-01|2023-12-31
-an Weihnachten 2024|2024-12-20|2024-12-31
-heute Abend|2026-11-28|2026-11-28
 qu'ai-je fait hier|2026-11-27|2026-11-27
-le week-end dernier|2026-11-21|2026-11-22
-en octobre|2026-10-01|2026-10-31
 l'été dernier|2026-06-01|2026-08-31
 les 3 derniers jours|2026-11-25|2026-11-28
 en los últimos 5 días|2026-11-23|2026-11-28
-en octubre|2026-10-01|2026-10-31
-el verano pasado|2026-06-01|2026-08-31
-a ottobre|2026-10-01|2026-10-31
 negli ultimi 3 giorni|2026-11-25|2026-11-28
-vorig weekend|2026-11-21|2026-11-22
 in de afgelopen 3 dagen|2026-11-25|2026-11-28
-em outubro|2026-10-01|2026-10-31
 nos últimos 3 dias|2026-11-25|2026-11-28
-в октябре|2026-10-01|2026-10-31
 за последние 3 дня|2026-11-25|2026-11-28
 最近3天的电话|2026-11-25|2026-11-28
-上周末|2026-11-21|2026-11-22
 """
 
 
@@ -256,10 +176,11 @@ def test_a_time_as_people_say_it(line: str) -> None:
     "text",
     [
         "may I march on", "you may ask March about it", "the fall of the tree", "a spring in the bed",
-        "how do I configure beans in Spring Boot", "wait a second", "the first quarter of the game",
-        "which week number is it", "the most recently used files", "recently closed tabs", "hier steht es",
-        "was steht hier im Flur", "issues 2024", "in 2000 words", "port 2049", "la maison a été dernier cri",
-        "May's book", "en sept minutes", "week days", "KW",
+        "how do I configure beans in Spring Boot", "the first quarter of the game",
+        "which week number is it", "recently closed tabs", "hier steht es",
+        "was steht hier im Flur", "issues 2024", "port 2049", "la maison a été dernier cri",
+        "May's book", "en sept minutes", "KW", "set 30 as the timeout", "5 ago", "v2.0", "10.0.0.1", "2023-13-01",
+        "2023-02-30", "todays", "192.168.1.5", "",
     ],
 )  # fmt: skip
 def test_words_that_are_also_those_of_a_time(text: str) -> None:
@@ -267,8 +188,7 @@ def test_words_that_are_also_those_of_a_time(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("today", "last", "this", "coming"),
-    [(28, 21, 28, 5), (29, 21, 28, 5), (27, 21, 21, 5), (23, 21, 21, 5)],
+    ("today", "last", "this", "coming"), [(28, 21, 28, 5), (27, 21, 21, 5), (23, 21, 21, 5)]
 )
 def test_weekends_around_a_day(today: int, last: int, this: int, coming: int) -> None:
     day = date(2026, 11, today)
@@ -295,10 +215,8 @@ def test_a_passage_that_says_lately_or_in_summer_is_of_no_day() -> None:
         ("in den letzten Tagen", "letzten tagen"),
         ("what broke in the last 5 days", None),
         ("what broke on 3 April 2026", None),
-        ("what broke three weeks ago", None),
         ("the last cup of tea. Days later", None),
         ("version 1.2.3 of 10.0.0.1", None),
-        ("what broke", None),
     ],
 )
 def test_a_time_that_is_not_read_is_named(text: str, unread: str | None) -> None:

@@ -26,19 +26,14 @@ def words(query: str) -> list[str]:
         ("to be or not to be", ["to+be+or+not+to+be", "to", "be", "or", "not"]),
         ("boss-api v2.0", ["boss+api", "v2+0", "v2.0", "boss", "api", "v2", "0"]),
         ("--maxfail", ["--maxfail", "maxfail"]),
-        ("src/store.ts", ["src+store+ts", "src/store.ts", "src", "store", "ts"]),
         ('find "exact phrase" zebra', ["exact+phrase", "find", "exact", "phrase", "zebra"]),
-        ('a 5" disk', ["5", "disk"]),
-        ("“smart quotes”", ["smart+quotes", "smart", "quotes"]),
         ("don't", ["don+t", "don't", "don"]),
         ("NOT AND OR NEAR(x)", ["NEAR+x", "NEAR", "x"]),
         ("what's a C++ file?", ["C++", "C", "file"]),
         ("東京都の", ["東京", "京都", "都の"]),
-        ("猫", ["猫*"]),
         ("用Docker部署", ["用*", "Docker", "部署"]),
         ("gpu gpu GPU", ["gpu", "GPU"]),
         ("", []),
-        (" \t\n", []),
         ("!?… → 🎉", []),
     ],
 )
@@ -50,12 +45,8 @@ def test_query_terms(query: str, expected: list[str]) -> None:
     ("query", "expected"),
     [
         ("What is Gendolf's email address?", ["Gendolf", "email", "address"]),
-        ("Gendolf’s email", ["Gendolf", "email"]),
-        ("GENDOLF'S email", ["GENDOLF", "email"]),
         ("whose is it, Gendolf's?", ["Gendolf"]),
         ("the servers' names (Ann's, too)", ["servers", "names", "Ann"]),
-        ("boss-api's port", ["boss+api", "boss", "api", "port"]),
-        ("C++'s files", ["C++", "C", "files"]),
         ("O'Brien's", ["O+Brien", "O'Brien", "O", "Brien"]),
         ('"Gendolf\'s email"', ["Gendolf+s+email", "Gendolf's", "Gendolf", "email"]),
         ("what's that", ["what+s+that", "what", "s", "that"]),
@@ -98,8 +89,7 @@ def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["payment_processor", "v2.0", "getUserName", "2222", "DEC-0054", "src/store.ts", "C++", "--maxfail", "`HEAD~3`", '"192.168.1.5"',
-     "bob@example.com", " ERR_STOCK_MISMATCH? ", "E2E", "x.y", "café_au_lait", "iPhone"],
+    ["payment_processor", "v2.0", "getUserName", "2222", "src/store.ts", "C++", "`HEAD~3`", '"192.168.1.5"', " ERR_STOCK? ", "iPhone"],
 )  # fmt: skip
 def test_an_identifier_is_one_word_with_a_digit_a_symbol_or_a_hump(query: str) -> None:
     assert Query(query).is_identifier
@@ -107,7 +97,7 @@ def test_an_identifier_is_one_word_with_a_digit_a_symbol_or_a_hump(query: str) -
 
 @pytest.mark.parametrize(
     "query",
-    ["gpu", "GPU", "Berlin", "follow-up", "what's", "don’t", "l'hôpital", "RFC 9110", "error 404", "how?", "", "  ", "...", "東京都2", "服务器", "ภาษาไทย", "naïve"],
+    ["gpu", "GPU", "Berlin", "follow-up", "don’t", "RFC 9110", "how?", "", "...", "東京都2", "ภาษาไทย", "naïve"],
 )  # fmt: skip
 def test_a_plain_word_or_two_are_no_identifier(query: str) -> None:
     assert not Query(query).is_identifier
@@ -152,7 +142,7 @@ def test_limited_terms_have_a_bounded_number_of_tokens(text: str) -> None:
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 @pytest.mark.parametrize(
     "query",
-    ["\ufdfa" * 2000, "\ufdfa " * 1000, "\ufdfa" * 60_000, "\u0315\u0300" * 30_000, "㍿" * 60_000, "ß" * 60_000, "\u202e\u05d0" * 30_000, "👩\u200d" * 30_000, "\0" * 60_000, "\ud800" * 60_000, "%_\\" * 20_000, "ﷺ" * 1999 + "%"],
+    ["\ufdfa " * 1000, "\ufdfa" * 60_000, "\u0315\u0300" * 30_000, "👩\u200d" * 30_000, "\0" * 60_000, "\ud800" * 60_000, "%_\\" * 20_000],
     ids=lambda query: ascii(query[:3]),
 )  # fmt: skip
 def test_no_flood_of_characters_is_an_error(query: str, mode: str) -> None:
@@ -181,9 +171,6 @@ def test_a_query_expands_to_a_bounded_number_of_characters(unit: str, times: int
         ("wie viele verkaufte Karten hatte das Fest?", ["verkaufte", "Karten", "Fest"]),
         ("combien de billets avait-on vendus pour la fête ?", ["billets", "vendus", "fete"]),
         ("¿cuántas entradas se han vendido para la fiesta?", ["entradas", "vendido", "fiesta"]),
-        ("quanti biglietti sono stati venduti per la festa?", ["biglietti", "venduti", "festa"]),
-        ("hoeveel kaarten waren er verkocht voor het feest?", ["kaarten", "verkocht", "feest"]),
-        ("quantos bilhetes foram vendidos para a festa?", ["bilhetes", "vendidos", "festa"]),
         ("what is in the die of the van?", ["die", "van"]),  # of German and Dutch, but English
         ("how many tickets were sold on the day?", ["many", "tickets", "sold", "day"]),
     ],

@@ -35,38 +35,14 @@ def test_hindi_words_have_the_stems_of_snowball(word: str) -> None:
     assert stemming.hindi(fold(word)) == fold(stemmer("hindi").stemWord(word))
 
 
-@given(words("абвгеийклнорстушщыьюя", RUSSIAN))
-def test_a_russian_stem_is_a_part_of_the_word(word: str) -> None:
-    assert stemmed(fold(word)) in fold(word)
-
-
-@given(st.text("ءابتثجحخدذرزسشصضطظعغفقكلمنهوي", min_size=1, max_size=10))
-def test_an_arabic_stem_is_a_part_of_the_word(word: str) -> None:
-    assert stemmed(fold(word)) in fold(word)
-
-
-@given(words("αβγδεζηθικλμνξοπρστυφχψω", "ος ου ης ες ων ματα ουμε ηκαν".split()))
-def test_a_greek_stem_is_a_part_of_the_word(word: str) -> None:
-    assert stemmed(fold(word)) in fold(word)
-
-
-@given(words("कखगचजटडतथदनपबमयरलवशसह", HINDI))
-def test_a_hindi_stem_is_a_part_of_the_word(word: str) -> None:
-    assert stemmed(fold(word)) in fold(word)
-
-
 @pytest.mark.parametrize(
     "forms",
     [
         "настройка настройки настройкой настройками",
         "обновлённый обновленная обновленного обновлёнными",
-        "сервер сервера серверов серверами",
         "ΡΥΘΜΙΣΗ ρύθμιση ρυθμίσεις ρυθμίσεων ρύθμισης",
-        "εφαρμογή εφαρμογές εφαρμογών εφαρμογής",
         "πρόγραμμα προγράμματα προγραμμάτων προγράμματος",
-        "مكتبة المكتبات والمكتبة للمكتبات مكتبه",
         "برنامج البرنامج وبرنامج بالبرنامج برنامجها",
-        "किताब किताबें किताबों",
         "लड़की लड़कियाँ लड़कियों",
     ],
 )
@@ -75,28 +51,22 @@ def test_the_forms_of_a_word_have_one_stem(forms: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "token",
-    [
-        "servers",
-        "Grüße",
-        "2024",
-        "東京",
-        "สวัสดี",
-        "дом2",
-        "abcдомами",
-        "їжак",
-        "мир\uf82eру",
-        "да",
-        "на",
-        "שלום",
-        "x",
-    ],
+    "token", ["servers", "Grüße", "2024", "東京", "дом2", "abcдомами", "їжак", "мир\uf82eру", "да"]
 )
 def test_what_is_no_word_of_these_alphabets_stays_as_it_is(token: str) -> None:
     assert stemmed(fold(token)) == fold(token)
 
 
-@given(st.text(st.characters(min_codepoint=0x370, max_codepoint=0x97F), min_size=1))
+ENDINGS = [
+    words("абвгеийклнорстушщыьюя", RUSSIAN),
+    words("कखगचजटडतथदनपबमयरलवशसह", HINDI),
+    words("αβγδεζηθικλμνξοπρστυφχψω", "ος ου ης ες ων ματα ουμε ηκαν".split()),
+    st.text("ءابتثجحخدذرزسشصضطظعغفقكلمنهوي", min_size=1, max_size=10),
+    st.text(st.characters(min_codepoint=0x370, max_codepoint=0x97F), min_size=1),
+]
+
+
+@given(st.one_of(ENDINGS))
 def test_a_stem_is_the_beginning_of_its_word_or_in_arabic_a_part_of_it(text: str) -> None:
     for word in fold(text).lower().split():
         assert stemmed(word) and stemmed(word) in word
