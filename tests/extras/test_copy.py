@@ -134,7 +134,7 @@ def test_a_file_of_another_host_becomes_a_text(
     with HybridStore(postgres_path, embedder=embedder) as there:
         copy(filled, there)
     assert here.here() != "ann@elsewhere"
-    for module in ("catalog", "chunks", "documents", "sources"):
+    for module in ("database", "documents", "sources"):
         monkeypatch.setattr(f"hybrid_memory.extras.postgres.{module}.here", lambda: "ann@elsewhere")
     with (
         HybridStore(postgres_path, embedder=embedder) as there,

@@ -232,7 +232,7 @@ def test_a_file_of_another_host_is_read_as_it_was_indexed(
     store: HybridStore, run: Run, db_path: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Ingest(store).run([str(folder)])
-    for module in ("catalog", "chunks", "documents", "sources"):
+    for module in ("database", "documents", "sources"):
         monkeypatch.setattr(f"hybrid_memory.extras.postgres.{module}.here", lambda: "ann@elsewhere")
     (folder / "pi.md").unlink()
     with HybridStore(db_path, embedder=TopicEmbedder()) as other:
