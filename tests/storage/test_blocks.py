@@ -346,6 +346,19 @@ def test_rebuild_drops_what_has_not_the_common_dimension(conn: sqlite3.Connectio
     assert check(conn) == []
 
 
+@pytest.mark.parametrize("count", [16, 256])
+def test_replacing_chunks_computes_no_new_center(
+    conn: sqlite3.Connection, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(conn, range(1, count + 1))
+    rebuilt: list[int] = []
+    monkeypatch.setattr(blocks, "rebuild", lambda conn: rebuilt.append(1))
+    for id in range(1, count):
+        remove(conn, [id])
+        add(conn, [id], seed=id)
+    assert rebuilt == []
+
+
 def test_rebuild_keeps_slots_and_makes_blocks_for_them(
     conn: sqlite3.Connection, small_blocks: None
 ) -> None:

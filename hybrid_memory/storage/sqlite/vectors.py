@@ -151,9 +151,11 @@ class SlotAllocator:
         """Write the codes of all slots taken. By now their chunks must have embeddings and
         slots.
         """
-        taken = sum(map(len, self._codes.values()))
-        before = sum(_counts(self._conn).values())
-        if not self._fixed and _centerings(before) < _centerings(before + taken):
+        before = _last_place(self._conn)
+        after = max(
+            (block * PLACES + max(codes) + 1 for block, codes in self._codes.items()), default=0
+        )
+        if not self._fixed and _centerings(before) < _centerings(after):
             rebuild(self._conn)
         else:
             for block, codes in self._codes.items():
@@ -282,10 +284,23 @@ def _compact(conn: sqlite3.Connection, block: int) -> None:
 
 
 def _centerings(n: int) -> int:
-    """How often the center of a store with n embeddings has been computed: at 1, 4, 16, 64, 256 and
+    """How often the center of a store with n places has been computed: at 1, 4, 16, 64, 256 and
     1,024.
     """
     return (min(n, CENTER_SAMPLE).bit_length() + 1) // 2
+
+
+def _last_place(conn: sqlite3.Connection) -> int:
+    """The number of places up to the last one in use. Unlike the number of embeddings, it stays the
+    same while documents are replaced.
+    """
+    return max(
+        (
+            block * PLACES + int.from_bytes(live, "little").bit_length()
+            for block, live in conn.execute(LIVE)
+        ),
+        default=0,
+    )
 
 
 def _counts(conn: sqlite3.Connection) -> dict[int, int]:
