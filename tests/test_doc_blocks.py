@@ -31,8 +31,11 @@ EXITS_1 = ("hybrid-memory why", "HYBRID_MEMORY_RERANK=local hybrid-memory")
 NOT_RUN = re.compile(r"^hybrid-memory search$|hybrid-memory .*postgresql://|^uv run (pytest|bench)")
 COMMAND = f"""\
 #!/bin/sh
+case "$*" in
+    init* | "connect "*) exec {sys.executable} -m hybrid_memory "$@" --yes ;; # they ask on a terminal
+    *) ;;
+esac
 case "$1" in
-    init | connect) exec {sys.executable} -m hybrid_memory "$@" --yes ;; # they ask on a terminal
     serve | watch) timeout -s INT 5 {sys.executable} -m hybrid_memory "$@"; [ $? != 1 ] ;;
     *) exec {sys.executable} -m hybrid_memory "$@" ;;
 esac
