@@ -1,7 +1,8 @@
 """The day of a passage, which of equal ones is shown, their order in time, and what is in force."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from datetime import date, datetime
 from io import StringIO
 from pathlib import Path
@@ -21,7 +22,7 @@ TOPICS = ("Acme meeting", "dentist visit", "car service")
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Notes:
+def notes(tmp_path: Path) -> Iterator[Notes]:
     """Ingest notes; `changed` has the days on which files changed."""
 
     def ingested(texts: Mapping[str, str], changed: Mapping[str, str] | None = None) -> HybridStore:
@@ -33,12 +34,14 @@ def notes(tmp_path: Path) -> Notes:
             if changed and name in changed:
                 moment = datetime.fromisoformat(f"{changed[name]}T12:00:00Z").timestamp()
                 os.utime(file, (moment, moment))
-        store = HybridStore(str(tmp_path / "memory.db"), {"provider": "builtin"})
+        settings = {"provider": "builtin"}
+        store = opened.enter_context(HybridStore(str(tmp_path / "memory.db"), settings))
         Ingest(store).run([str(folder)])
         store.embed()
         return store
 
-    return ingested
+    with ExitStack() as opened:
+        yield ingested
 
 
 def names(results: list[dict[str, Any]]) -> list[str]:
