@@ -16,7 +16,6 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.search.pipeline import CANDIDATES, LOOKUP_WEIGHTS
 from hybrid_memory.search.result import lean
-from hybrid_memory.search.stages import MOST_OF_ONE
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.surface.output import points
 from hybrid_memory.text.query import Query
@@ -158,7 +157,7 @@ def by_share(hits: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
     of_document: Counter[str] = Counter()
     for number, hit in enumerate(hits):
         of_document[hit["doc_id"]] += 1
-        if of_document[hit["doc_id"]] > MOST_OF_ONE:
+        if of_document[hit["doc_id"]] > 3:
             return hits[:number], hits[number:]
     return hits, []
 
