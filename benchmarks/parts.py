@@ -61,8 +61,8 @@ VARIANTS: dict[str, Variant] = {
         (pipeline, "normalize_scores"): _with_coverage,
     },
     "many languages: equal weights": {(pipeline, "MULTILINGUAL_WEIGHTS"): (0.5, 0.5)},
-    "leads": {(fusion, "OPENING_SHARE"): 0.0},
-    "leads: the first chunk": {(pipeline, "OPENING_CHUNKS"): 1},
+    "opening": {(fusion, "OPENING_SHARE"): 0.0},
+    "opening: the first chunk": {(pipeline, "OPENING_CHUNKS"): 1},
     "document": {(stages, "DOCUMENT_SHARE"): 0.0},
     "document: its best chunk": {(stages, "BEST"): 1},
     "document: all its chunks": {(stages, "BEST"): 1000},
@@ -216,7 +216,7 @@ def remember(memo: Memo, store: HybridStore) -> None:
     memo.keep(index, "rarities")
     for name in ("nearest", "cosines", "sample"):
         memo.keep(vectors, name)
-    for name in ("candidates", "leads", "rows"):
+    for name in ("candidates", "opening_chunks", "rows"):
         memo.keep(chunks, name)
     covered: dict[Any, Any] = {}
 
