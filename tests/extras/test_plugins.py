@@ -239,7 +239,8 @@ const messages = [
 ];
 await hooks.agent_end({ messages }, context);
 const isWhole = !JSON.parse(config).collection; // else the tool does not see sessions
-for (let left = 150; isWhole && left && !(await text("memory_search", {query: "okapi"})).includes("Juno"); left--) {
+const isStoredOrMissing = async () => /Juno|uv tool install/.test(await text("memory_search", {query: "okapi"}));
+for (let left = 150; isWhole && left && !(await isStoredOrMissing()); left--) {
   await new Promise((resolve) => setTimeout(resolve, 200));
 }
 const ofSession = [await recalled("Who feeds our okapi?")];
