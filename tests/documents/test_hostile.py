@@ -255,7 +255,7 @@ def assert_linear(
     for length in (most // 32, most):
         if seconds(run, beginning, unit, length) > little:
             took, quarter = (
-                min(seconds(run, beginning, unit, size) for _ in range(3))
+                min(seconds(run, beginning, unit, size) for _ in range(5))
                 for size in (length, length // 4)
             )
             assert took < 9 * quarter, (
@@ -268,8 +268,8 @@ def assert_linear(
 def test_pattern_takes_linear_time(name: str) -> None:
     found, uses = PATTERNS[name]
     is_anchored = name in ANCHORED or (uses and uses <= {"match", "fullmatch"})
-    # The simplest quadratic pattern, `a+b`, takes 1.2 ms for 2,000 characters.
-    most, little = (500, 0.03) if name in OF_A_FEW_CHARACTERS else (2_000, 0.0005)
+    # The simplest quadratic pattern, `a+b`, takes 5 ms for 4,000 characters.
+    most, little = (1_000, 0.1) if name in OF_A_FEW_CHARACTERS else (4_000, 0.002)
 
     def run(text: str) -> None:
         if name == "front_matter.KEY":  # it is used on single lines
@@ -300,10 +300,10 @@ ALIASES = ["---\na: &b [c]\nd: [", "---\na:\n  b:\n    c: '", "---\na:\n- "]
 @pytest.mark.parametrize(
     ("run", "beginnings", "most"),
     [
-        (front_matter, [*FLOWS, *ALIASES], 4_000),
-        (inserted.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 64_000),
-        (markdown.chunk_text, [""], 16_000),
-        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 8_000),
+        (front_matter, [*FLOWS, *ALIASES], 8_000),
+        (inserted.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
+        (markdown.chunk_text, [""], 32_000),
+        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 16_000),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )
@@ -313,7 +313,7 @@ def test_text_of_one_kind_takes_linear_time(
 ) -> None:
     for beginning in beginnings:
         for unit in UNITS:
-            assert_linear(run, beginning, unit, most, little=0.03)
+            assert_linear(run, beginning, unit, most)
 
 
 VALUES = [
@@ -359,7 +359,7 @@ BLOCKS = [
 def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 25_000, little=0.01)
+    assert_linear(run, beginning, unit, 100_000, little=0.05)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
