@@ -188,8 +188,8 @@ class Embeddings(ABC):
 
     @abstractmethod
     def _write_at_once(self, statement: str, parameters: dict[str, Any]) -> bool:
-        """Run a statement in a transaction of its own, without waiting. Returns whether it changed
-        a row.
+        """Run a statement in its own transaction, without waiting for other writers. Returns whether
+        a row was changed.
         """
 
     def keep(self, ids: Iterable[int]) -> None:

@@ -47,7 +47,7 @@ os.kill(os.getpid(), 9)
 
 
 def cut_by(conn: sqlite3.Connection, step: int) -> None:
-    """Let all documents be cut by a version so many steps away."""
+    """Mark all documents as split by a version that is `step` versions newer."""
     [known] = {row[0] for row in conn.execute("select chunking from documents")}
     version, _, rest = known.partition(".")
     conn.execute("update documents set chunking = ?", (f"{int(version) + step}.{rest}",))

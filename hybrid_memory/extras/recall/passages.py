@@ -71,7 +71,7 @@ def recalled(
         explain(answer.warnings[-1] if answer.nearest_miss else "no passage has enough confidence")
         return []
     shown = [result for result in results if session.was_shown(result)]
-    new = [result for result in results if result not in shown]
+    new = [result for result in results if not session.was_shown(result)]
     relevance = relevance_of(reading, new) if new else 0.0
     explain(f"the new passages have a relevance of {relevance:.2f}; the floor is {floor:g}")
     if relevance >= floor:
