@@ -8,7 +8,6 @@ import json
 import os
 import pkgutil
 import re
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
@@ -35,6 +34,8 @@ from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text import links, terms
 from hybrid_memory.text.characters import pattern
 from hybrid_memory.text.scripts import last_break, word_start
+from tests import growth
+from tests.growth import grows_too_fast
 
 # What can be stored
 
@@ -241,26 +242,21 @@ def patterns() -> dict[str, tuple[re.Pattern[str], set[str]]]:
 PATTERNS = patterns()
 
 
-def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -> float:
-    text = beginning + (unit * (length // len(unit) + 1))[:length] + "\n---\ntext )x\n"
-    begun = time.process_time()
-    run(text)
-    return time.process_time() - begun
-
-
 def assert_linear(
     run: Callable[[str], Any], beginning: str, unit: str, most: int, *, little: float = 0.1
 ) -> None:
-    """A text of `most` characters takes little time, or about four times that of a quarter of it: quadratic time is 16 times."""
+    def text(length: int) -> str:
+        return beginning + (unit * (length // len(unit) + 1))[:length] + "\n---\ntext )x\n"
+
     for length in (most // 32, most):
-        if seconds(run, beginning, unit, length) > little:
-            took, quarter = (
-                min(seconds(run, beginning, unit, size) for _ in range(5))
-                for size in (length, length // 4)
-            )
-            assert took < 9 * quarter, (
-                f"{beginning!r} and {length} of {unit!r}: {took:.2f} s, a quarter: {quarter:.2f} s"
-            )
+        assert not grows_too_fast(run, text, length, little=little), f"{beginning!r} and {unit!r}"
+
+
+def test_quadratic_time_is_found_and_a_bound_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "CERTAIN", 0.02)
+    with pytest.raises(AssertionError, match="and 'a'"):
+        assert_linear(re.compile("a+b").search, "", "a", 4_000, little=0.002)
+    assert_linear(re.compile("a{1,500}+b").search, "", "a", 4_000, little=0.002)
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -411,7 +407,7 @@ def test_items_nested_a_hundred_deep_cost_little_more_than_a_flat_list() -> None
     flat = "\n" + "- `some` words of a list\n" * (len(deep) // 25)
     took, plain = (
         min(
-            seconds(lambda text: without_code(markdown_structure(text)), text, "\n", 1)
+            growth.cpu_seconds(lambda text: without_code(markdown_structure(text)), text)
             for _ in range(3)
         )
         for text in (deep, flat)

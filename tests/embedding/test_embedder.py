@@ -982,9 +982,10 @@ def test_a_server_that_does_not_take_connections_is_reported_and_not_asked_again
     embedder = OllamaEmbedder(f"http://{host}:{deaf}", query_timeout=HANG)
     assert embedder.embed("a") == []
     assert "cannot connect" in embedder.problem
+    monkeypatch.setattr("hybrid_memory.embedding.transport.CONNECT_TIMEOUT", HANG)
     started = time.monotonic()
     assert embedder.embed("b") == []
-    assert time.monotonic() - started < 0.2
+    assert time.monotonic() - started < HANG
 
 
 def test_a_host_that_does_not_exist_is_reported():

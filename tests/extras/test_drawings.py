@@ -1,7 +1,6 @@
 """Drawings: notes of Obsidian's Excalidraw plugin, Excalidraw's own files, and canvases."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from hybrid_memory.browse.lists import links
 from hybrid_memory.extras.formats import drawings
 from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.sync.ingest import Ingest
+from tests.growth import grows_too_fast
 
 NOTE = """\
 ---
@@ -188,15 +188,11 @@ def test_what_is_no_drawing_is_an_error_that_says_so(read: Any, data: bytes) -> 
 
 
 def test_the_time_for_a_canvas_does_not_grow_with_groups_times_texts() -> None:
-    def seconds(count: int) -> float:
+    def canvas(count: int) -> bytes:
         nodes: list[dict[str, Any]] = [
             {"type": "text", "x": 9e5, "y": n, "text": f"t{n}"} for n in range(count)
         ]
         nodes += [{"type": "group", "x": n, "width": 1, "height": 9} for n in range(count)]
-        data = json.dumps({"nodes": nodes}).encode()
-        begun = time.process_time()
-        drawings.canvas(data)
-        return time.process_time() - begun
+        return json.dumps({"nodes": nodes}).encode()
 
-    few, many = (min(seconds(count) for _ in range(3)) for count in (500, 2000))
-    assert many < 10 * few  # 4 times the nodes; the square would be 16
+    assert not grows_too_fast(drawings.canvas, canvas, 2000, little=0)

@@ -1,7 +1,6 @@
 """The kinds of secrets, and what looks like one, are in `secret_table.py`."""
 
 import re
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
@@ -17,6 +16,7 @@ from hybrid_memory.extras.formats.named_secrets import MASK
 from hybrid_memory.extras.formats.redaction import Rule, redact, rules, secrets_of
 from hybrid_memory.extras.formats.secret_rules import compiled, hinted, read_rules
 from tests.extras.secret_table import FAMILIES, INNOCENT, SECRETS, filled
+from tests.growth import cpu_seconds, grows_too_fast
 
 REDACTED = {
     re.sub("[⟦⟧]", "", row): re.sub("⟦.*⟧", MASK, row, flags=re.DOTALL) for row in SECRETS
@@ -206,34 +206,13 @@ def test_each_link_and_each_level_is_needed(
     assert changed
 
 
-# Characters, and the seconds that they may take however these grow: a quarter of the characters must
-# take about a quarter of the time, and not a sixteenth. A bound of 100 lines shows up to 30,000.
-LENGTHS = {10_000: 0.01, 30_000: 0.05, 120_000: 0.2}
-MOST_GROWTH = 9.0
+LENGTH, LITTLE = 10_000, 0.01  # characters, and the seconds that they may take however these grow
 MOST_OF_NAMES = 200  # times the CPU of prose, for a text of nothing but names or commands
 FLOODS = [" ", "\n", "a", "A", "1", "-", "_", "=", ":", "/", ".", ",", ";", "<", ">", "|", "&", "\\", '"', "'", "`", "a ", "a.", "a=", "A_", "://", "\n" + "a" * 64]  # fmt: skip
 
 
-def cpu_seconds(run: Callable[[str], object], text: str) -> float:
-    start = time.process_time()
-    run(text)
-    return time.process_time() - start
-
-
-def grows_too_fast(run: Callable[[str], object], head: str, unit: str) -> bool:
-    """Whether four times the length takes far more than four times the time: quadratic time is 16 times.
-
-    A part of a pattern that is bounded may take it in a short text.
-    """
-    return all(grows_at(length, run, head, unit) for length in LENGTHS)
-
-
-def grows_at(length: int, run: Callable[[str], object], head: str, unit: str) -> bool:
-    whole, quarter = (head + repeated(unit, size) for size in (length, length // 4))
-    if cpu_seconds(run, whole) < LENGTHS[length]:
-        return False
-    took, before = (min(cpu_seconds(run, text) for _ in range(3)) for text in (whole, quarter))
-    return took > MOST_GROWTH * before
+def takes_quadratic_time(run: Callable[[str], object], head: str, unit: str) -> bool:
+    return grows_too_fast(run, lambda length: head + repeated(unit, length), LENGTH, little=LITTLE)
 
 
 def repeated(unit: str, length: int) -> str:
@@ -246,7 +225,7 @@ def slow(run: Callable[[str], object], heads: Iterable[str]) -> list[tuple[str, 
     return [
         (head, unit)
         for head, unit in dict.fromkeys([*inputs, *(("", f) for f in FLOODS)])
-        if grows_too_fast(run, head, unit)
+        if takes_quadratic_time(run, head, unit)
     ]
 
 
@@ -269,8 +248,8 @@ def test_no_key_of_a_service_takes_quadratic_time() -> None:
         run = partial(compiled(rule.pattern, rule.flags).sub, "")
         prefix = rule.hints[0]
         for unit in (prefix, prefix + "a" * 20, prefix + "a" * 24 + ".", prefix + "1_"):
-            assert not grows_too_fast(run, "", unit), unit
-            assert not grows_too_fast(run, prefix, unit[len(prefix) :] or "a"), unit
+            assert not takes_quadratic_time(run, "", unit), unit
+            assert not takes_quadratic_time(run, prefix, unit[len(prefix) :] or "a"), unit
 
 
 @pytest.mark.parametrize(
@@ -289,7 +268,7 @@ def test_no_name_takes_quadratic_time(head: str) -> None:
     "unit", [*("password de ", "a,password\n"), *("-----BEGIN PRIVATE KEY-----", "A_", "password")]
 )
 def test_all_rules_together_take_linear_time(unit: str) -> None:
-    assert not grows_too_fast(redact, "", unit)
+    assert not takes_quadratic_time(redact, "", unit)
 
 
 NAMES = "password pass pwd pw secret credentials token key pat _auth my_token TOKEN 密码".split()
