@@ -212,6 +212,7 @@ FORMATS = {
     ".canvas": "extras.formats.extracted:CANVAS",
     ".excalidraw": "extras.formats.extracted:EXCALIDRAW",
 }
+GROWING = frozenset({".jsonl"})  # files that grow at their end; their format gives a GrowingReading
 MARKDOWN = "documents.markdown:FORMAT"
 # A key in the front matter of a note that a plugin of Obsidian keeps -> a function that removes the
 # plugin's own data from the text, and keeps every line

@@ -13,14 +13,13 @@ from ..registry import FORMATS, MARKDOWN, VAULTS, load
 from ..text.characters import Lines, digest
 from ..text.dates import DATE_KEYS, Dated
 from .files import BadFileError
+from .suffixes import own_suffix
 
 if TYPE_CHECKING:
     from ..storage.growing import Resumption
     from ..storage.prepared import Extract
     from ..text.links import DocumentLinks
     from .chunker import Chunk
-
-LONGEST_SUFFIX = max(map(len, FORMATS))
 
 
 class Reading(Protocol):
@@ -131,14 +130,6 @@ class Format(LineReader, Protocol):
         """
 
     @property
-    def grows(self) -> bool:
-        """Whether its files grow at their end, so that only new text is read and written.
-
-        Each line of such a file is a record. A passage of several chunks has blank lines between
-        them.
-        """
-
-    @property
     def is_text(self) -> bool:
         """Whether the lines that citations count are those that an editor shows."""
 
@@ -204,22 +195,6 @@ def vault_format(folder: str) -> str:
         if above == folder:
             return MARKDOWN
         folder = above
-
-
-def grows(name: str) -> bool:
-    """Whether a file of this name grows at its end.
-
-    Markdown does not, and is not imported to find that out: a search that joins passages may not
-    need it.
-    """
-    suffix = own_suffix(name)
-    return suffix is not None and load(FORMATS[suffix]).grows is True
-
-
-def own_suffix(name: str) -> str | None:
-    """The ending of a name that has its own format: "Report.PDF" -> ".pdf", "a.md" -> None"""
-    ending = name[-LONGEST_SUFFIX:].lower()
-    return next((suffix for suffix in FORMATS if ending.endswith(suffix)), None)
 
 
 def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str] | None:

@@ -214,7 +214,6 @@ class Markdown(PlainLines):
     """The format of markdown files; implements `formats.Format`."""
 
     collection = None
-    grows = False
     is_text = True
 
     def structure(self, text: str) -> Structure:

@@ -9,7 +9,8 @@ from ..storage.source import Source
 from ..text.characters import storable_name
 from .document import chunking
 from .files import Walk
-from .formats import format_of, grows
+from .formats import format_of
+from .suffixes import grows
 
 
 def walk_of(source: Source) -> Walk:

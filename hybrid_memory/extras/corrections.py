@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..browse.passage import read
-from ..documents.formats import own_suffix
 from ..documents.front_matter import front_matter
 from ..documents.structure import markdown_structure
+from ..documents.suffixes import own_suffix
 from ..errors import HybridMemoryError, SourceError
 from ..storage.targets import find, split_target
 from ..surface.quotes import lines_of

@@ -19,6 +19,7 @@ from ..documents.document import OTHER_SETTINGS, OTHER_VERSION, why_cut_again
 from ..documents.files import BadFileError, time_limit
 from ..documents.formats import format_of
 from ..documents.sources import chunking_of, ingest_command, outlives_files
+from ..documents.suffixes import grows
 from ..embedding.identity import differing, identity_of, name_of
 from ..errors import ConnectionLostError, StoreError
 from ..paths import is_in
@@ -423,8 +424,7 @@ def _front_matter(look: Look) -> Iterator[Diagnosis]:
     """Name the unreadable lines in the front matter of files."""
     found = []
     for file in look.store.storage.catalog.source_files():
-        reader = format_of(file.path)
-        if reader.is_text and not reader.grows:
+        if format_of(file.path).is_text and not grows(file.path):
             warnings = warnings_of(look.store, file.path)
             found += [f"{file.path}: {text}" for text, kind in warnings if kind == "front matter"]
     if found:

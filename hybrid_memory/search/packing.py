@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..documents.formats import grows
-from ..documents.passages import ends_sentence
+from ..documents.suffixes import grows
 from ..storage.bm25 import stems
 from ..text.highlight import Highlighter
 from ..text.query import Query
 from ..text.roles import together
 from ..text.scripts import is_unspaced, word_start
+from ..text.sentences import ends_sentence
 from .hit import Hit
 from .request import Budget, Request
 from .result import Passage, Result, result_of

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..documents.document import chunk_row, document_row, mark_of, why_cut_again
 from ..documents.files import BadFileError, FoundFile, open_regular, time_left
-from ..documents.formats import grows
 from ..documents.ignores import LISTS
 from ..documents.sources import chunking_of, ingest_command, outlives_files
+from ..documents.suffixes import grows
 from ..embedding.builtin import BuiltinEmbedder
 from ..embedding.choice import BUILTIN
 from ..embedding.identity import conflict, with_fallback_note

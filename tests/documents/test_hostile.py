@@ -31,7 +31,7 @@ from hybrid_memory.extras import formats
 from hybrid_memory.extras.formats import inserted, transcripts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.text import links, terms
+from hybrid_memory.text import links, sentences, terms
 from hybrid_memory.text.characters import pattern
 from hybrid_memory.text.scripts import last_break, word_start
 from tests import growth
@@ -194,12 +194,12 @@ BEGINNINGS = [
     *("", "\n", "\n.. ", "\n::", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n"),
     *("<bash-a>", "x (untrusted x):\n```json\n"),
 ]
-# passages.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
+# sentences.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
 OF_A_FEW_CHARACTERS = {
     *(
-        "passages.LAST_WORD",
-        "passages.DAY",
-        "passages.NUMBERING",
+        "sentences.LAST_WORD",
+        "sentences.DAY",
+        "sentences.NUMBERING",
         "passages.BY_NAME",
         "ignores.GLOB_PART",
     ),
@@ -219,7 +219,7 @@ def patterns() -> dict[str, tuple[re.Pattern[str], set[str]]]:
         "last_break": (last_break("é"), {"match"}),
         "word_start": (word_start("é"), {"finditer"}),
     }
-    names = [links.__name__, terms.__name__]
+    names = [links.__name__, sentences.__name__, terms.__name__]
     for package in (documents, formats):
         names += [
             module.name for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")

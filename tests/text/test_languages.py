@@ -62,7 +62,7 @@ import json
 from datetime import date
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.conversations import conversation
-from hybrid_memory.documents.passages import ends_sentence
+from hybrid_memory.text.sentences import ends_sentence
 from hybrid_memory.text.characters import fold
 from hybrid_memory.text.dates import document_date
 from hybrid_memory.text.languages import full_names, languages

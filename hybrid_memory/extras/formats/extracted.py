@@ -107,7 +107,6 @@ class Extracted:
     """
 
     collection = None
-    grows = False
     is_text = False
 
     def __init__(self, kind: str, package: str | None = None) -> None:

@@ -541,7 +541,6 @@ class Transcripts:
     """Implements `formats.Format`."""
 
     collection = "sessions"
-    grows = True
     is_text = True
 
     def is_due(

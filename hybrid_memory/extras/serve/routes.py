@@ -9,7 +9,7 @@ from starlette.routing import Route
 from ...browse.lists import documents as listed
 from ...browse.lists import links as links_of
 from ...browse.passage import days_of, passage
-from ...documents.formats import own_suffix
+from ...documents.suffixes import own_suffix
 from ...search.advice import ONLY_FILTERS
 from ...search.request import filters_of, request_of
 from ...search.result import match
