@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..text.links import DocumentLinks, Link, folded, is_attachment, key_of, path_of
+from ..text.links import DocumentLinks, Link, folded, key_of, names_note, path_of
 from ..text.tags import above
 from .rows import LinkRow
 
@@ -197,7 +197,7 @@ class LinkReader(ABC):
         self, source: str, line: int, target: str, kind: str, collection: str | None
     ) -> LinkRow:
         doc_id = self._resolver.document(target, kind, source, collection)
-        is_broken = doc_id is None and not is_attachment(target, kind)
+        is_broken = doc_id is None and names_note(target, kind)
         return LinkRow(source, line, target, kind, doc_id, is_broken)
 
     def _lookup(self, key: str) -> Sequence[NamedDocument]:

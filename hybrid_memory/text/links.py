@@ -64,13 +64,15 @@ def key_of(path: str) -> str:
     return folded(path.rpartition("/")[2])
 
 
-def is_attachment(target: str, kind: str) -> bool:
-    """Whether the target is a file that is not a note, such as an image."""
+def names_note(target: str, kind: str) -> bool:
+    """Whether the target must be a note, not an attachment such as an image, or a page of the website
+    that is made from the notes: in markdown, `/guide/setup` may be either.
+    """
     path = path_of(target, kind)
+    if kind == "markdown":
+        return MARKDOWN_ENDING.search(path) is not None
     ending = FILE_ENDING.search(path)
-    if not ending or MARKDOWN_ENDING.search(path):
-        return False
-    return kind == "markdown" or ending[1].lower() in ATTACHMENTS
+    return not ending or ending[1].lower() not in ATTACHMENTS
 
 
 def aliases(metadata: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.links import document_links
 from hybrid_memory.documents.markdown import FORMAT, parse
 from hybrid_memory.documents.structure import markdown_structure
-from hybrid_memory.text.links import DocumentLinks, folded, is_attachment, key_of, path_of
+from hybrid_memory.text.links import DocumentLinks, folded, key_of, names_note, path_of
 from hybrid_memory.text.terms import embedded_text, plain
 
 
@@ -104,8 +104,26 @@ def test_parts_of_a_target() -> None:
     assert folded(" People/Steph  ANGO.md ") == "people/steph ango"
     assert key_of("People/v1.2.md") == "v1.2"
     assert key_of("Zu\u0308rich") == key_of("Z\u00fcrich")
-    assert is_attachment("a.PNG", "embed") and is_attachment("src/a.ts", "markdown")
-    assert not is_attachment("Node.js", "wikilink") and not is_attachment("a.md", "markdown")
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "is_note"),
+    [
+        ("a.PNG", "embed", False),
+        ("Node.js", "wikilink", True),
+        ("a", "wikilink", True),
+        ("a.md", "wikilink", True),
+        ("../a%20b.md#c", "markdown", True),
+        ("src/a.ts", "markdown", False),
+        ("/guide/setup/", "markdown", False),
+        ("../setup", "markdown", False),
+        (":/0a1b", "markdown", False),
+    ],
+)
+def test_only_a_name_that_must_be_a_note_s_can_be_a_broken_link(
+    target: str, kind: str, is_note: bool
+) -> None:
+    assert names_note(target, kind) is is_note
 
 
 @given(st.text(st.sampled_from("[]()!|#^`~ \n\t-a中.:<>/\\"), max_size=60))
