@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from ..registry import FORMATS, MARKDOWN, VAULTS, load
 from ..text.characters import Lines, digest
 from ..text.dates import DATE_KEYS, Dated
 from .files import BadFileError
-from .suffixes import own_suffix
+from .suffixes import grows, own_suffix
 
 if TYPE_CHECKING:
     from ..storage.growing import Resumption
@@ -133,14 +133,6 @@ class Format(LineReader, Protocol):
     def is_text(self) -> bool:
         """Whether the lines that citations count are those that an editor shows."""
 
-    def is_due(
-        self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
-    ) -> bool:
-        """Whether to read a changed file again, when its first `indexed_size` bytes are indexed.
-
-        Raises OSError and BadFileError.
-        """
-
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
     ) -> Reading:
@@ -153,11 +145,32 @@ class Format(LineReader, Protocol):
         """The line, counted from 1, the level and the title of each heading."""
 
 
+class GrowingFormat(Format, Protocol):
+    """The format of files that grow; it opens a `GrowingReading`."""
+
+    def has_enough_new(
+        self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
+    ) -> bool:
+        """As the function `has_enough_new`."""
+
+
 def format_of(name: str) -> Format:
     """The format for a file name, a path, a document id, or a glob."""
     suffix = own_suffix(name)
     chosen: Format = load(FORMATS[suffix] if suffix else MARKDOWN)
     return chosen
+
+
+def has_enough_new(
+    path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
+) -> bool:
+    """Whether to read a changed file again, when its first `indexed_size` bytes are indexed: unless
+    it grows and has little new text. Raises OSError and BadFileError.
+    """
+    if not grows(path):
+        return True
+    reader = cast("GrowingFormat", format_of(path))
+    return reader.has_enough_new(path, indexed_size, mtime, size, follow_symlinks)
 
 
 def line_reader(name: str) -> LineReader:

@@ -242,12 +242,6 @@ class Markdown(PlainLines):
         parsed = self.parsed("\n".join(lines), {})
         return headings_below(parsed.text, parsed.skipped, self.structure)
 
-    def is_due(
-        self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
-    ) -> bool:
-        """Always true for a changed file, because all of it is one text."""
-        return True
-
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
     ) -> MarkdownReading:

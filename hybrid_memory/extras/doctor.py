@@ -383,7 +383,6 @@ def _state(
         return "gone" if os.path.isdir(source.path) else "of a folder that is gone"
     except (OSError, BadFileError):
         return "unreadable"
-    return None
 
 
 def _texts(look: Look) -> Iterator[Diagnosis]:

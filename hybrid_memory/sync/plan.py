@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..documents.document import mark_of, why_cut_again, without_mark
 from ..documents.files import BY_OTHERS, FoundFile, Walk, Wanted
-from ..documents.formats import format_of, vault_format
+from ..documents.formats import format_of, has_enough_new, vault_format
 from ..documents.sources import default_collection, outlives_files, walk_of
 from ..documents.workspaces import is_workspace_name
 from ..errors import SourceError
@@ -439,13 +439,11 @@ def is_due(
     """Whether to read a new or changed file. If not, it counts as skipped; if it cannot be examined,
     it is an error.
     """
-    if known is None:
+    if known is None or rules.everything:
         return True
     due = None
     with report.reading(file.path):
-        due = rules.everything or format_of(file.path).is_due(
-            file.path, known.size, file.mtime, file.size, follow_symlinks
-        )
+        due = has_enough_new(file.path, known.size, file.mtime, file.size, follow_symlinks)
     if due is False:
         report.skip(LITTLE_NEW)
     return bool(due)

@@ -113,12 +113,6 @@ class Extracted:
         self._kind = kind
         self._package = package
 
-    def is_due(
-        self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
-    ) -> bool:
-        """Always true for a changed file."""
-        return True
-
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
     ) -> ExtractedReading:

@@ -543,7 +543,7 @@ class Transcripts:
     collection = "sessions"
     is_text = True
 
-    def is_due(
+    def has_enough_new(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
         """Whether there is enough new text, or the session counts as ended because it has not

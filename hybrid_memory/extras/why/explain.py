@@ -31,7 +31,7 @@ from ...documents.files import (
     Wanted,
     open_regular,
 )
-from ...documents.formats import format_of, open_file, refusal
+from ...documents.formats import has_enough_new, open_file, refusal
 from ...documents.ignores import LISTS
 from ...documents.markdown import parse
 from ...documents.sources import chunking_of, default_collection, ingest_command, walk_of
@@ -168,8 +168,7 @@ def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) ->
     """
     if (status.st_mtime, status.st_size) == (mtime, size):
         return True
-    reader = format_of(path)
-    return not reader.is_due(path, size, status.st_mtime, status.st_size, follow_symlinks=True)
+    return not has_enough_new(path, size, status.st_mtime, status.st_size, follow_symlinks=True)
 
 
 def holds_what_was_indexed(document: StoredDocument, status: os.stat_result) -> bool:
