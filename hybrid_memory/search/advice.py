@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 ORDER = "confidence rates each passage alone; the order also uses the document, its name and dates"
-OTHER_WORDS = "other words, in `also`, or `get` of the best note may find more"
+OTHER_WORDS = "ask again with other words in `also`, or read the best note with `get`"
 IF_ABSENT = f"if the answer is not here, {OTHER_WORDS}"
 FAINT = "only faint matches, perhaps unrelated"
 UNREAD_TIME = (
