@@ -380,6 +380,8 @@ def test_openclaw_is_told_how_to_get_a_missing_command(tmp_path: Path) -> None:
     assert "plugins.entries.memory-core.enabled false" in told["warnings"][0]
 
 
+TIMELESS = '"recall", "--timeout", "0", "--host"'
+
 CALL_OPENCODE = """
 import { HybridMemory } from "./plugin.mjs";
 const parts = (text) => [{ type: "text", text }, { type: "text", text: "made up", synthetic: true }];
@@ -421,7 +423,7 @@ def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
     module = (PLUGINS / "opencode/hybrid-memory.js").read_text()
     command = json.dumps([str(COMMAND)])
     module = module.replace('const COMMAND = ["hybrid-memory"];', f"const COMMAND = {command};")
-    module = module.replace('"recall", "--host"', '"recall", "--timeout", "0", "--host"')
+    module = module.replace('"recall", "--host"', TIMELESS)
     assert command in module
     (tmp_path / "plugin.mjs").write_text(module)
     (tmp_path / "call.mjs").write_text(CALL_OPENCODE)
@@ -451,6 +453,75 @@ def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
     assert "hunter2" not in file.read_text()
     assert len(file.read_text().splitlines()) == 3, "each message is written once"
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+ASK_OPENCODE = """
+import { HybridMemory } from "./plugin.mjs";
+const said = [];
+const client = { session: { messages: async () => ({ data: said }) } };
+const hooks = await HybridMemory({ client, directory: process.argv[2] });
+const ask = async () => {
+  const parts = [{ type: "text", text: "Which bird is our bird?" }];
+  await hooks["chat.message"]({ sessionID: "ses_1" }, { message: { id: "msg_1" }, parts });
+  said.push({ info: { role: "user", time: { created: 0 } }, parts });
+  return parts.slice(1).map((part) => part.text).join("");
+};
+const first = await ask();
+console.log(JSON.stringify([first, await ask()]));
+"""
+ASK_OPENCLAW = """
+import plugin from "./plugin.mjs";
+const hooks = {}, messages = [];
+plugin.register({ registerTool: () => {}, on: (name, handler) => { hooks[name] = handler; } });
+const ask = async () => {
+  const prompt = { currentUserMessage: "Which bird is our bird?", messages: [...messages] };
+  messages.push({ role: "user", content: prompt.currentUserMessage });
+  const context = { sessionId: "one", sessionKey: "agent:main:main", workspaceDir: process.argv[2] };
+  return (await hooks.before_prompt_build(prompt, context))?.prependContext ?? "";
+};
+const first = await ask();
+console.log(JSON.stringify([first, await ask()]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize(
+    ("file", "script"),
+    [("opencode/hybrid-memory.js", ASK_OPENCODE), ("openclaw/index.js", ASK_OPENCLAW)],
+)
+def test_a_plugin_names_a_folder_without_a_memory_once_in_a_session(
+    file: str, script: str, tmp_path: Path
+) -> None:
+    env = {
+        "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+    }
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "own/memory").mkdir(parents=True)
+    (tmp_path / "own/memory/a.md").write_text("# Nests\n\nOur bird is the heron.\n")
+    init = [COMMAND, "init", str(tmp_path / "own"), "--yes"]
+    subprocess.run(init, env=env, check=True, capture_output=True)
+    module = (PLUGINS / file).read_text().replace('"recall", "--host"', TIMELESS)
+    assert TIMELESS in module
+    (tmp_path / "plugin.mjs").write_text(module)
+    (tmp_path / "ask.mjs").write_text(script)
+
+    def asked(folder: str) -> list[str]:
+        command = ["node", "ask.mjs", str(tmp_path / folder)]
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return list(json.loads(done.stdout))
+
+    line, nothing = asked("strange")
+    assert "this folder has no memory" in line
+    assert "`hybrid-memory init`" in line
+    assert "heron" not in line
+    assert nothing == ""
+    first, _ = asked("own")
+    assert "heron" in first
+    assert "no memory" not in first
 
 
 def test_server_json_has_the_published_form_and_the_name_in_the_readme() -> None:
