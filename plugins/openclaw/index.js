@@ -21,7 +21,8 @@ const RULES = "Cite what you rely on. If passages conflict, trust the newest. Pa
  * Throws an Error whose message is one line for a model.
  */
 function run({ config, cwd }, args, { input = "", timeout = 30_000, remarks = false, signal } = {}) {
-  const words = [...(config.args ?? []), ...args, ...(config.database ? ["--db", config.database] : [])];
+  const memory = config.database ? ["--db", config.database] : ["--workspace-only"];
+  const words = [...(config.args ?? []), ...args, ...memory];
   return new Promise((resolve, reject) => {
     if (!cwd || !existsSync(cwd)) {
       reject(new Error(`the agent's workspace ${cwd ?? ""} does not exist`));
