@@ -15,6 +15,9 @@ stored      sessions in which the fact was stored
 echo        no session has the question of the second turn, which the memory answered
 elsewhere   the next agent of the list gets the fact in its prompt
 mcp         the tool answers with the note
+apart       sessions, in turn in the workspace, the other project and a folder without a memory, that
+            get the note of their folder and none of another, in the prompt or from the tool
+told        of these sessions, that begin with passages, or without a memory with one line that says so
 disconnect  nothing is left in the files that `connect` named, and no transcript of ours
 characters  that passages add to the request of the second turn, on average
 late        runs of the hook that hit its time limit
@@ -39,6 +42,7 @@ import time
 import tomllib
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,7 +53,9 @@ HEADING = "From the user's notes"
 NOTE = "The lighthouse at Skagen transmits on channel 73."
 QUESTION = "On which channel does our lighthouse at Skagen transmit?"
 FOREIGN = "The lighthouse at Skagen transmits on channel 19."
+MISSING = "this folder has no memory"
 LOOK = "Look it up with your memory tool: the keeper of the ferry ledger."
+LOOKED_UP = "Who keeps the ferry ledger?"
 KEEPER = "Juno Abara keeps the ferry ledger."
 OWN = "Sign every letter with the word perimeter."
 NODE = "node@26"  # OpenClaw needs it
@@ -79,7 +85,7 @@ class Agent(NamedTuple):
     variables: Mapping[str, str] = {}
     settings: Mapping[str, str] = {}
     tool: str = "memory_search"
-    arguments: Mapping[str, Any] = {"query": "Who keeps the ferry ledger?"}
+    arguments: Mapping[str, Any] = {"query": "{query}"}
     is_elsewhere: bool = False
 
 
@@ -90,12 +96,13 @@ AGENTS = {
 
 
 class Home:
-    """An empty home folder, with the memories of a workspace and of another project."""
+    """A home with a workspace and another project, which have memories, and a folder without one."""
 
     def __init__(self, top: Path, programs: list[Path]) -> None:
         self.path = top
         self.workspace = top / "work"
         self.project = top / "project"
+        self.bare = top / "bare"
         path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
         self.variables = {"HOME": str(self.path), "PATH": path}
         for variable, place in FOLDERS.items():
@@ -105,6 +112,7 @@ class Home:
             (folder / "memory/places.md").write_text(f"# Places\n\n{note}\n")
         for folder in (self.project, self.workspace):
             self.memory("init", str(folder), "--yes")
+        self.bare.mkdir()
 
     def run(
         self, command: list[str], cwd: Path, **variables: str
@@ -150,7 +158,7 @@ class Trial:
     def __init__(self, name: str, home: Home, model: Model) -> None:
         self.name, self.home, self.model = name, home, model
         self.agent = AGENTS[name]
-        values = {"url": model.url, "workspace": str(home.workspace)}
+        values = {"url": model.url, "home": str(home.path)}
         for place, text in self.agent.settings.items():
             path = home.path / place
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -167,13 +175,16 @@ class Trial:
         self.files += [path for path in new if path not in self.files]
         return bool(new)
 
-    def turn(self, prompt: str, session: str, *, is_first: bool = False) -> list[Request]:
-        """Run a turn, and return its requests."""
+    def turn(
+        self, prompt: str, session: str, *, is_first: bool = False, folder: Path | None = None
+    ) -> list[Request]:
+        """Run a turn in a folder (default: the workspace), and return its requests."""
+        folder = folder or self.home.workspace
         before = len(self.model.requests)
-        values = {"prompt": prompt, "session": session}
+        values = {"prompt": prompt, "session": session, "folder": folder.name}
         again = [] if is_first else self.agent.again
         words = [[word] if word != "{again}" else again for word in self.agent.command]
-        self.run([filled(word, values) for part in words for word in part])
+        self.run([filled(word, values) for part in words for word in part], folder)
         return self.model.requests[before:]
 
     def edit(self, number: int) -> None:
@@ -181,10 +192,10 @@ class Trial:
         if number % SESSION_EVERY == SESSION_EVERY - 1:
             self.turn(QUESTION, f"round-{number}", is_first=True)
         edit = self.agent.edits[number % len(self.agent.edits)]
-        self.run([filled(word, {"number": str(number)}) for word in edit])
+        self.run([filled(word, {"number": str(number)}) for word in edit], self.home.workspace)
 
-    def run(self, command: list[str]) -> None:
-        cwd = self.home.project if self.agent.is_elsewhere else self.home.workspace
+    def run(self, command: list[str], folder: Path) -> None:
+        cwd = self.home.project if self.agent.is_elsewhere else folder
         try:
             done = self.home.run(command, cwd, **self.variables)
             if done.returncode:
@@ -208,7 +219,7 @@ class Trial:
         fact = fact_of(self.name, number)
         first = self.turn(f"Please remember this: {fact}", session, is_first=True)
         second = self.turn(QUESTION, session)
-        self.model.call = Call(self.agent.tool, dict(self.agent.arguments))
+        self.model.call = self.call(LOOKED_UP)
         third = self.turn(LOOK, session)
         answers = [request for request in second if request.tools]
         every = [*first, *second, *third]
@@ -223,6 +234,34 @@ class Trial:
             "mcp": self.model.call is None and KEEPER in (third[-1].text if third else ""),
             "stored": self.home.has_stored(fact),
             "characters": sum(map(len, passages)),
+        }
+
+    def call(self, query: str) -> Call:
+        """The call by which the model searches the memory."""
+        arguments = filled(json.dumps(self.agent.arguments), {"query": query})
+        return Call(self.agent.tool, json.loads(arguments))
+
+    def visits(self) -> Row:
+        """Run sessions in several folders in turn, and return what was seen."""
+        home = self.home
+        folders = [home.workspace, home.project, home.bare, home.workspace]
+        seen = [self.visit(folder, f"visit-{number}") for number, folder in enumerate(folders)]
+        counts = {name: sum(each[name] for each in seen) for name in ("apart", "told")}
+        return {
+            name: ok(count == len(folders), count, len(folders)) for name, count in counts.items()
+        }
+
+    def visit(self, folder: Path, session: str) -> dict[str, bool]:
+        """Ask the question in a folder, also by the memory tool, and return what was seen."""
+        self.model.call = self.call(QUESTION)
+        requests = self.turn(QUESTION, session, is_first=True, folder=folder)
+        first = next((request.text for request in requests if request.tools), "")
+        is_bare = folder == self.home.bare
+        own = {self.home.workspace: {NOTE}, self.home.project: {FOREIGN}}.get(folder, set())
+        seen = {note for note in (NOTE, FOREIGN) for each in requests if note in each.text}
+        return {
+            "apart": bool(first) and self.model.call is None and seen == own,
+            "told": first.count(MISSING) == is_bare and (HEADING in first) != is_bare,
         }
 
     def is_clean(self) -> bool:
@@ -271,6 +310,8 @@ def measure(options: Namespace) -> Iterator[Row]:
             question = f"In which bay does the {trial.name} barometer number 0 hang?"
             requests = following.turn(question, f"asked-{trial.name}", is_first=True)
             row["elsewhere"] = ok(any(fact in request.text for request in requests))
+        for trial, row in zip(trials, rows, strict=True):
+            row |= trial.visits()
         for trial, row in zip(trials, rows, strict=True):
             row["disconnect"] = ok(trial.is_clean())
             row["failed"] = sum(str(value).startswith("failed") for value in row.values())
@@ -328,13 +369,11 @@ def row_of(trial: Trial, version: str, count: int) -> Row:
 def rounds_of(trial: Trial, other: Trial, count: int) -> Row:
     """What was seen while an agent was connected and disconnected in turn; `other` never is."""
     kept = changed_twice = 0
-    for each in (trial, other):  # the agent has been in use
-        each.edit(SESSION_EVERY - 1)
+    edit_both(trial, other, SESSION_EVERY - 1)  # the agent has been in use
     for number in range(SESSION_EVERY, SESSION_EVERY + count):
         trial.connect()
         before = other.texts(trial)
-        for each in (trial, other):
-            each.edit(number)
+        edit_both(trial, other, number)
         if number % 2:
             changed_twice += trial.connect()
         is_clean = trial.is_clean()
@@ -351,6 +390,15 @@ def rounds_of(trial: Trial, other: Trial, count: int) -> Row:
     return row | {"failed": sum(str(value).startswith("failed") for value in row.values())}
 
 
+def edit_both(trial: Trial, other: Trial, number: int) -> None:
+    """Let an agent change its settings in both homes at the same time: a change by OpenClaw takes ten
+    seconds of CPU time.
+    """
+    with ThreadPoolExecutor() as pool:
+        for edited in [pool.submit(each.edit, number) for each in (trial, other)]:
+            edited.result()
+
+
 def ok(is_ok: bool, *counts: int) -> str:
     """ "ok" or "failed", and how often."""
     return " ".join(["ok" if is_ok else "failed", *(["{}/{}".format(*counts)] if counts else [])])
@@ -359,7 +407,8 @@ def ok(is_ok: bool, *counts: int) -> str:
 if __name__ == "__main__":
     run(
         __doc__,
-        "host version load own recall title foreign stored echo elsewhere mcp disconnect kept twice",
+        "host version load own recall title foreign stored echo elsewhere mcp apart told disconnect "
+        "kept twice",
         measure,
         ("--hosts", {"default": ",".join(AGENTS), "help": "comma-separated (default: all)"}),
         ("--folder", {"help": "where the programs are installed; it is kept"}),

@@ -24,7 +24,7 @@ AUTHOR = {"name": "The hybrid-memory authors"}
 KEYWORDS = ["memory", "search", "notes", "recall", "mcp"]
 ABOUT = {"name": NAME, "version": __version__, "description": DESCRIPTION}
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0"
-SERVER = {"command": NAME, "args": ["mcp"]}
+SERVER = {"command": NAME, "args": ["mcp", "--workspace-only"]}
 MISSING = (
     "hybrid-memory: the command is not on the PATH, so nothing is recalled; if it is installed, run "
     "uv tool update-shell and start the agent again; else, in a checkout of hybrid-memory: "

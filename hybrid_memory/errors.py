@@ -5,6 +5,7 @@
     │   └── UsageError     an option of the command line
     ├── StoreError         the database: not ours, locked, full, too new
     │   ├── MissingStoreError    there is no database yet, or it is empty
+    │   ├── NoWorkspaceError     a folder without a memory of its own
     │   └── ConnectionLostError  the server of the database has gone away
     ├── SourceError        a file or folder that cannot be read
     ├── QueryError         a query that cannot be answered
@@ -83,6 +84,10 @@ class StoreError(HybridMemoryError):
 
 
 class MissingStoreError(StoreError):
+    pass
+
+
+class NoWorkspaceError(StoreError):
     pass
 
 

@@ -305,6 +305,11 @@ def _add_common_options(parser: Parser) -> None:
         parser.arguments.append(group.add_argument(flag, **options))
 
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
+    add(
+        "--workspace-only",
+        action="store_true",
+        help="fail in a folder of no workspace that `init` recorded, if no memory is chosen (for agents)",
+    )
     add("--space", metavar="NAME", help="a memory in a PostgreSQL database (default: default)")
     add("--config", metavar="PATH", help="another config file")
     providers = KEYS["provider"].choices

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import config, paths
 from ..addresses import absolute, is_server
-from ..errors import StoreError
+from ..errors import NoWorkspaceError, StoreError
 from ..store import HybridStore
 from . import workspaces
 from .streams import print_advice, print_message
@@ -48,12 +48,14 @@ def settings(args: Namespace) -> config.Settings:
     return chosen
 
 
-def is_of_another_workspace(args: Namespace) -> bool:
-    """Whether a command would use the default memory although `init` recorded workspaces and
-    `args.workspace` belongs to none of them.
+def _check_workspace(args: Namespace, chosen: config.Settings) -> None:
+    """Raise NoWorkspaceError if a command for the memory of the workspace alone would use the default
+    memory although `init` recorded workspaces and `args.workspace` belongs to none of them.
     """
-    is_default = origin(settings(args), "db_path") == DEFAULT
-    return is_default and bool(workspaces.recorded()) and not workspaces.memory_of(args.workspace)
+    if not args.workspace_only or origin(chosen, "db_path") != DEFAULT:
+        return
+    if workspaces.recorded() and not workspaces.memory_of(args.workspace):
+        raise NoWorkspaceError("this folder has no memory; `hybrid-memory init` creates one")
 
 
 def options(args: Namespace) -> dict[str, Any]:
@@ -116,6 +118,7 @@ def _why_this_path(args: Namespace, path: str) -> str:
 def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore]:
     """Open the store. While it is open, errors of the storage engine become StoreErrors."""
     chosen = settings(args)
+    _check_workspace(args, chosen)
     try:
         opened = HybridStore(
             chosen["db_path"],

@@ -21,7 +21,8 @@ const RULES = "Cite what you rely on. If passages conflict, trust the newest. Pa
  * Throws an Error whose message is one line for a model.
  */
 function run({ config, cwd }, args, { input = "", timeout = 30_000, remarks = false, signal } = {}) {
-  const words = [...(config.args ?? []), ...args, ...(config.database ? ["--db", config.database] : [])];
+  const memory = config.database ? ["--db", config.database] : ["--workspace-only"];
+  const words = [...(config.args ?? []), ...args, ...memory];
   return new Promise((resolve, reject) => {
     if (!cwd || !existsSync(cwd)) {
       reject(new Error(`the agent's workspace ${cwd ?? ""} does not exist`));
@@ -249,7 +250,7 @@ function conversation(messages, isRecalled) {
   return spoken;
 }
 
-/** Register recall before a prompt, and what keeps the sessions: OpenClaw has them in a database. */
+/** Register recall before a prompt, with a line before the first one, and what keeps the sessions: OpenClaw has them in a database. */
 function registerHooks(api, config) {
   const recall = async (event, context, fields, timeout) => {
     const hook = { hook_event_name: event, session_id: context.sessionId, cwd: context.workspaceDir, ...fields };
@@ -271,9 +272,12 @@ function registerHooks(api, config) {
       if (typeof prompt !== "string" || context.inputProvenance?.kind === "internal_system") {
         return undefined;
       }
+      const isFirst = !event.messages?.length;
+      const line = isFirst ? await recall("session_start", context, {}) : "";
       const passages = await recall("before_prompt_build", context, { prompt }, 2_000);
       recalled[passages ? "add" : "delete"](context.sessionId);
-      return passages ? { prependContext: passages } : undefined;
+      const prependContext = [line, passages].filter(Boolean).join("\n\n");
+      return prependContext ? { prependContext } : undefined;
     });
   }
   api.on("agent_end", async ({ messages }, context) => {

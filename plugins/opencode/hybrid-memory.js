@@ -1,4 +1,4 @@
-// The plugin of opencode: recall before each prompt, and the conversation after each answer.
+// The plugin of opencode: a line at the start of a session, recall before each prompt, and the conversation after each answer.
 // The command hybrid-memory gives every answer. `hybrid-memory connect opencode` puts this file into
 // ~/.config/opencode/plugins, with the command's path.
 
@@ -39,8 +39,11 @@ function spoken(parts) {
     .join("\n\n");
 }
 
-function isOurs(part) {
-  return part.type === "text" && part.synthetic && part.id?.endsWith("_memory");
+const PASSAGES = "_memory"; // how the id of a part with passages ends
+const NEWS = "_news"; // and of that with the line at the start
+
+function isOurs(part, ends = [PASSAGES, NEWS]) {
+  return part.type === "text" && part.synthetic && ends.some((end) => part.id?.endsWith(end));
 }
 
 export const HybridMemory = async ({ client, directory }) => {
@@ -50,25 +53,38 @@ export const HybridMemory = async ({ client, directory }) => {
       role: info.role,
       text: spoken(parts),
       timestamp: new Date(info.time.created).toISOString(),
-      recalled: parts.some(isOurs),
+      recalled: parts.some((part) => isOurs(part, [PASSAGES])),
       tools: parts.filter((part) => part.type === "tool").map((part) => part.tool),
     }));
+  };
+  const isNew = async (sessionID) => {
+    try {
+      return (await messages(sessionID)).length === 0;
+    } catch {
+      return false; // opencode does not answer; passages matter more than the line
+    }
   };
   const tell = (name, sessionID, fields) =>
     recall({ hook_event_name: name, session_id: sessionID, cwd: directory, ...fields });
   return {
     "chat.message": async ({ sessionID }, { message, parts }) => {
-      const passages = await tell("chat.message", sessionID, { prompt: spoken(parts) });
-      if (passages) {
-        const id = `prt_${message.id.replace(/^msg_/, "")}_memory`;
-        const part = { id, sessionID, messageID: message.id, type: "text", text: passages, synthetic: true };
-        parts.push({ ...part, ignored: true }); // it stays out of requests, as that for a title
+      const add = (end, text) => {
+        if (text) {
+          const id = `prt_${message.id.replace(/^msg_/, "")}${end}`;
+          const part = { id, sessionID, messageID: message.id, type: "text", text, synthetic: true };
+          parts.push({ ...part, ignored: true }); // it stays out of requests, as that for a title
+        }
+      };
+      const prompt = spoken(parts);
+      if (await isNew(sessionID)) {
+        add(NEWS, await tell("session.created", sessionID, {}));
       }
+      add(PASSAGES, await tell("chat.message", sessionID, { prompt }));
     },
     // Before a request for an answer
     "experimental.chat.messages.transform": async (_input, output) => {
       for (const { parts } of output.messages) {
-        for (const part of parts.filter(isOurs)) {
+        for (const part of parts.filter((part) => isOurs(part))) {
           part.ignored = false;
         }
       }

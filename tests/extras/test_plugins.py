@@ -12,15 +12,16 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hybrid_memory
 from hybrid_memory import __version__
 from hybrid_memory.extras.agent_text import BEFORE_COMPACTION
 from hybrid_memory.extras.hosts import PROMPT, START, hosts
-from hybrid_memory.registry import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 PLUGINS = ROOT / "plugins"
@@ -164,7 +165,7 @@ def test_plugins_are_as_the_scripts_write_them(script: str) -> None:
 def test_the_mcp_server_of_a_plugin_is_the_command(agent: str) -> None:
     [server] = read(f"plugins/{agent}/{SERVERS[agent]}")["mcpServers"].values()
     assert server["command"] == "hybrid-memory"
-    assert server["args"][0] in COMMANDS
+    assert server["args"] == ["mcp", "--workspace-only"]
 
 
 def test_the_agent_plugin_has_the_keys_of_the_closed_schema() -> None:
@@ -380,6 +381,9 @@ def test_openclaw_is_told_how_to_get_a_missing_command(tmp_path: Path) -> None:
     assert "plugins.entries.memory-core.enabled false" in told["warnings"][0]
 
 
+MISSING = "this folder has no memory"
+TIMELESS = '"recall", "--timeout", "0", "--host"'
+
 CALL_OPENCODE = """
 import { HybridMemory } from "./plugin.mjs";
 const parts = (text) => [{ type: "text", text }, { type: "text", text: "made up", synthetic: true }];
@@ -421,7 +425,7 @@ def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
     module = (PLUGINS / "opencode/hybrid-memory.js").read_text()
     command = json.dumps([str(COMMAND)])
     module = module.replace('const COMMAND = ["hybrid-memory"];', f"const COMMAND = {command};")
-    module = module.replace('"recall", "--host"', '"recall", "--timeout", "0", "--host"')
+    module = module.replace('"recall", "--host"', TIMELESS)
     assert command in module
     (tmp_path / "plugin.mjs").write_text(module)
     (tmp_path / "call.mjs").write_text(CALL_OPENCODE)
@@ -453,6 +457,123 @@ def test_the_plugin_of_opencode_recalls_and_writes_the_transcript(
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+ASK_OPENCODE = """
+import { HybridMemory } from "./plugin.mjs";
+const said = [];
+const client = { session: { messages: async () => ({ data: said }) } };
+const hooks = await HybridMemory({ client, directory: process.argv[2] });
+const ask = async () => {
+  const parts = [{ type: "text", text: "Which bird is our bird?" }];
+  await hooks["chat.message"]({ sessionID: "ses_1" }, { message: { id: "msg_1" }, parts });
+  said.push({ info: { role: "user", time: { created: 0 } }, parts });
+  return parts.slice(1).map((part) => part.text).join("");
+};
+const first = await ask();
+console.log(JSON.stringify([first, await ask()]));
+"""
+ASK_OPENCLAW = """
+import plugin from "./plugin.mjs";
+const hooks = {}, tools = {}, messages = [];
+plugin.register({
+  registerTool: (create) => {
+    const tool = create({ workspaceDir: process.argv[2] });
+    tools[tool.name] = tool;
+  },
+  on: (name, handler) => { hooks[name] = handler; },
+});
+const ask = async () => {
+  const prompt = { currentUserMessage: "Which bird is our bird?", messages: [...messages] };
+  messages.push({ role: "user", content: prompt.currentUserMessage });
+  const context = { sessionId: "one", sessionKey: "agent:main:main", workspaceDir: process.argv[2] };
+  return (await hooks.before_prompt_build(prompt, context))?.prependContext ?? "";
+};
+const call = async (name, params) => {
+  try { return (await tools[name].execute("1", params)).content[0].text; } catch (error) { return error.message; }
+};
+const found = [await call("memory_search", { query: "Which bird is our bird?" }), await call("memory_get", { path: "memory/a.md" })];
+const first = await ask();
+console.log(JSON.stringify([first, await ask(), ...found]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize(
+    ("file", "script"),
+    [("opencode/hybrid-memory.js", ASK_OPENCODE), ("openclaw/index.js", ASK_OPENCLAW)],
+)
+def test_a_plugin_names_a_folder_without_a_memory_once_in_a_session(
+    file: str, script: str, installed: dict[str, str], tmp_path: Path
+) -> None:
+    module = (PLUGINS / file).read_text().replace('"recall", "--host"', TIMELESS)
+    assert TIMELESS in module
+    (tmp_path / "plugin.mjs").write_text(module)
+    (tmp_path / "ask.mjs").write_text(script)
+
+    def asked(folder: str) -> list[str]:
+        command = ["node", "ask.mjs", str(tmp_path / folder)]
+        done = subprocess.run(
+            command, env=installed, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return list(json.loads(done.stdout))
+
+    line, nothing, *found = asked("strange")
+    assert MISSING in line
+    assert "`hybrid-memory init`" in line
+    assert "heron" not in line
+    assert nothing == ""
+    assert all(MISSING in text for text in found), "the tool has no other memory either"
+    first, _, *found = asked("own")
+    assert all("heron" in text for text in [first, *found])
+    assert MISSING not in first
+
+
+@pytest.mark.parametrize("host", [name for name in hosts() if name not in ("openclaw", "pi")])
+def test_the_tools_that_connect_adds_have_only_the_memory_of_the_folder(
+    host: str, installed: dict[str, str], tmp_path: Path
+) -> None:
+    connect = [COMMAND, "connect", host, "--yes", "--json"]
+    checkout = {**installed, "PYTHONPATH": ""}  # it has the skill
+    done = subprocess.run(connect, env=checkout, cwd=tmp_path, capture_output=True, check=True)
+    [connected] = json.loads(done.stdout)
+    [command] = filter(None, (server_in(Path(change["path"])) for change in connected["changes"]))
+
+    def called(folder: str, name: str, **arguments: str) -> str:
+        call = {"name": name, "arguments": arguments}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        place = tmp_path / folder
+        text = json.dumps(request) + "\n"
+        return subprocess.run(
+            command, env=installed, cwd=place, input=text, capture_output=True, text=True
+        ).stdout
+
+    for name, arguments in (
+        ("memory_search", {"query": "Which bird is our bird?"}),
+        ("memory_get", {"target": "memory/a.md"}),
+        ("memory_note", {"text": "Our bird is the stork."}),
+        ("memory_store", {"doc_id": "bird", "text": "Our bird is the stork."}),
+        ("memory_list", {}),
+        ("memory_status", {}),
+    ):
+        refused = called("strange", name, **arguments)
+        assert MISSING in refused, name
+        assert "heron" not in refused
+    assert "heron" in called("own", "memory_search", query="Which bird is our bird?")
+    assert "stork" not in called("own", "memory_search", query="Is our bird the stork?")
+
+
+def server_in(path: Path) -> list[str] | None:
+    """The command of our MCP server in a file of settings; None if it has none."""
+    if path.suffix not in (".json", ".toml"):
+        return None
+    text = path.read_text()
+    settings = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    for key in ("mcpServers", "mcp_servers", "mcp"):
+        if server := settings.get(key, {}).get("hybrid-memory"):
+            command = server["command"]
+            return [*([command] if isinstance(command, str) else command), *server.get("args", [])]
+    return None
+
+
 def test_server_json_has_the_published_form_and_the_name_in_the_readme() -> None:
     server = read("server.json")
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
@@ -463,6 +584,27 @@ def test_server_json_has_the_published_form_and_the_name_in_the_readme() -> None
     assert package["registryType"] == "pypi"
     assert f'name = "{package["identifier"]}"' in (ROOT / "pyproject.toml").read_text("utf-8")
     assert package["transport"] == {"type": "stdio"}
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """The environment of an installed command, in whose home there are a workspace, own, and a folder
+    that `init` does not know, strange.
+    """
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed/hybrid_memory").symlink_to(Path(hybrid_memory.__file__).parent)
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "own/memory").mkdir(parents=True)
+    (tmp_path / "own/memory/a.md").write_text("# Nests\n\nOur bird is the heron.\n")
+    variables = {
+        "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(tmp_path / "installed"),
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+    }
+    init = [COMMAND, "init", str(tmp_path / "own"), "--yes"]
+    subprocess.run(init, env=variables, cwd=tmp_path, check=True, capture_output=True)
+    return variables
 
 
 @pytest.fixture

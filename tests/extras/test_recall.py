@@ -23,7 +23,7 @@ from hybrid_memory.cli import main
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.formats.inserted import HEADING, words_of_user
 from hybrid_memory.extras.hosts import hosts
-from hybrid_memory.extras.recall import command, memory, passages
+from hybrid_memory.extras.recall import command, passages
 from hybrid_memory.extras.recall.command import Deadline
 from hybrid_memory.extras.recall.passages import printed, recalled
 from hybrid_memory.extras.recall.prompts import (
@@ -37,6 +37,7 @@ from hybrid_memory.extras.recall.prompts import (
 )
 from hybrid_memory.extras.recall.state import RecallSession, answering, begun, note_begun
 from hybrid_memory.search.request import Request
+from hybrid_memory.surface import opening as surface_opening
 from hybrid_memory.surface.output import budget
 from hybrid_memory.sync.ingest import Ingest
 from tests.quality.recorded import FOLDER, ingest_notes
@@ -220,13 +221,13 @@ def test_a_query_waits_for_half_of_the_time_that_is_left(
     waits: list[float] = []
 
     @contextmanager
-    def own_store(args: Namespace) -> Iterator[Any]:
+    def open_store(args: Namespace) -> Iterator[Any]:
         nonlocal now
         now += opening
         yield SimpleNamespace(limit_queries=waits.append)
 
     monkeypatch.setattr(command, "time", clock)
-    monkeypatch.setattr(memory, "own_store", own_store)
+    monkeypatch.setattr(surface_opening, "open_store", open_store)
     monkeypatch.setattr(passages, "recalled", lambda *args, **options: [])
     assert main(["recall", QUESTION]) == 0
     assert waits == [pytest.approx(wait)]

@@ -22,7 +22,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from ...errors import HybridMemoryError
+from ...errors import HybridMemoryError, NoWorkspaceError
 from ...options import NUMBER, Option
 from ...search.request import OPTIONS, filters_of
 from ...storage.filters import FILTERS
@@ -34,7 +34,7 @@ from ..hosts import END, PROMPT, filled, hosts
 from ..hosts import START as START_OF_SESSION
 from .conversation import with_transcript
 from .prompts import CHARACTERS, FLOOR
-from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, NoMemoryError, note_run
+from .runs import ANSWERED, FAILED, LATE, NO_MEMORY, SILENT, note_run
 from .state import Begun, RecallSession, begun, end_turn, note_begun, note_turn
 
 SECONDS = 0.3  # of CPU time
@@ -130,6 +130,7 @@ class Deadline:
 
 def run_recall(args: Namespace) -> int:
     args.quiet = True  # nobody reads progress messages
+    args.workspace_only = True
     try:
         _run(args)
     except Exception as error:  # a hook that fails would block the user
@@ -179,7 +180,7 @@ def _outcome(args: Namespace, kind: str, run: Callable[[], str]) -> tuple[str, s
     except HybridMemoryError as error:
         _explain(args, str(error))
         told = f"hybrid-memory: {error}" if kind == START_OF_SESSION else ""
-        return told, NO_MEMORY if isinstance(error, NoMemoryError) else FAILED
+        return told, NO_MEMORY if isinstance(error, NoWorkspaceError) else FAILED
     except Exception as error:  # a hook that fails would block the user
         _explain(args, f"{type(error).__name__}: {error}")
         return "", FAILED
@@ -246,13 +247,13 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
         started = min(time.process_time(), START)
         wall = max(args.timeout, WALL_SECONDS)
         deadline = Deadline(max(args.timeout - started, 0.001), wall, at_end)
-    from .memory import own_store
+    from ...surface.opening import open_store
     from .passages import printed, printed_warning, recalled
 
     name = hook.get("session_id") or hook.get("conversation_id") or args.session
     session = RecallSession(name, hook.get("transcript_path"))
     warnings: list[str] = []
-    with own_store(args) as store:
+    with open_store(args) as store:
         if deadline:  # opening takes long on a busy machine
             store.limit_queries(QUERY_SHARE * deadline.wall_left())
         results = recalled(

@@ -11,6 +11,7 @@ from ...paths import is_in
 from ...storage.rows import SourceFile
 from ...storage.source import Source, real_path
 from ...store import HybridStore
+from ...surface.opening import open_store
 from ...surface.output import title_of
 from ...surface.streams import single_line
 from ...surface.workspaces import workspace_of
@@ -19,7 +20,6 @@ from ...sync.refresh import refresh
 from ..formats.inserted import NEWS
 from ..formats.transcripts import FORMAT
 from ..places import notes_of_hosts, with_free_collections
-from .memory import own_store
 from .state import RecallSession, last_start, note_refusal
 from .transcripts import RefusedError, SessionTranscript, transcript
 
@@ -38,7 +38,7 @@ def news(args: Namespace) -> str:
     """Update the memory, and return a line about notes that changed since a session last began, or
     about a memory that cannot answer.
     """
-    with own_store(args) as store:
+    with open_store(args) as store:
         _cover_notes(store, args.workspace)
         refresh(store)
         if not store.storage.chunks.count():
@@ -73,18 +73,18 @@ def ingest_transcript(args: Namespace, named: Any) -> str:
     """Ingest a transcript into the existing memory of the workspace in which the session began.
 
     Tells nothing. A file that is not an agent's transcript is refused, and the refusal is recorded. Raises
-    NoMemoryError if that workspace has no memory, and StoreError if it does not exist.
+    NoWorkspaceError if that workspace has no memory, and StoreError if it does not exist.
     """
     try:
         found = transcript(named)
     except RefusedError as error:
-        with own_store(args) as store:
+        with open_store(args) as store:
             note_refusal(store.path, str(named), str(error))
         return ""
     if found is None:
         return ""
     args.workspace = found.workspace or args.workspace
-    with own_store(args) as store:
+    with open_store(args) as store:
         job = Ingest(store, incremental=True, everything=True)
         _cover_notes(store, args.workspace)
         if _cover(store, found):

@@ -10,7 +10,6 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from ...errors import HybridMemoryError
 from .state import RUNS, append, state_folder
 
 ANSWERED = "answered"
@@ -27,10 +26,6 @@ OUTCOMES = {
 }
 MOST_BYTES = 200_000  # of a log; then its older half is dropped
 DAYS = 7
-
-
-class NoMemoryError(HybridMemoryError):
-    """The folder in which the agent works belongs to none of the recorded workspaces."""
 
 
 def note_run(host: str, kind: str, outcome: str) -> None:
