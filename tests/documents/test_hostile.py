@@ -243,7 +243,7 @@ PATTERNS = patterns()
 
 
 def assert_linear(
-    run: Callable[[str], Any], beginning: str, unit: str, most: int, *, little: float = 0.1
+    run: Callable[[str], Any], beginning: str, unit: str, most: int, *, little: float
 ) -> None:
     def text(length: int) -> str:
         return beginning + (unit * (length // len(unit) + 1))[:length] + "\n---\ntext )x\n"
@@ -275,7 +275,9 @@ def test_pattern_takes_linear_time(name: str) -> None:
         else:
             deque(found.finditer(text), maxlen=0)
 
-    for beginning in BEGINNINGS:
+    # A match that is searched begins anywhere, also within the joined beginnings.
+    beginnings = BEGINNINGS if is_anchored else ["", "".join(BEGINNINGS)]
+    for beginning in beginnings:
         for unit in UNITS:
             assert_linear(run, beginning, unit, most, little=little)
 
@@ -294,22 +296,30 @@ ALIASES = ["---\na: &b [c]\nd: [", "---\na:\n  b:\n    c: '", "---\na:\n- "]
 
 
 @pytest.mark.parametrize(
-    ("run", "beginnings", "most"),
+    ("run", "beginnings", "most", "little"),
     [
-        (front_matter, [*FLOWS, *ALIASES], 8_000),
-        (inserted.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
-        (markdown.chunk_text, [""], 32_000),
-        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 16_000),
+        (front_matter, [*FLOWS, *ALIASES], 4_000, 0.05),
+        (
+            inserted.without_wrappers,
+            ["", "<bash-a>", "x (untrusted x):\n```json\n"],
+            *(32_000, 0.006),
+        ),
+        (markdown.chunk_text, [""], 8_000, 0.01),
+        (
+            lambda text: document_links(text, 0, {}),
+            ["", "1. " * 750 + "x\n", "- " * 750],
+            *(4_000, 0.006),
+        ),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )
 @pytest.mark.large
 def test_text_of_one_kind_takes_linear_time(
-    run: Callable[[str], Any], beginnings: list[str], most: int
+    run: Callable[[str], Any], beginnings: list[str], most: int, little: float
 ) -> None:
     for beginning in beginnings:
         for unit in UNITS:
-            assert_linear(run, beginning, unit, most)
+            assert_linear(run, beginning, unit, most, little=little)
 
 
 VALUES = [
@@ -355,16 +365,18 @@ BLOCKS = [
 def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 100_000, little=0.05)
+    assert_linear(run, beginning, unit, 30_000, little=0.005)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
-    names = ["".join(letters) for letters in itertools.product("abcdefghijklmnop", repeat=4)]
+    names = [
+        "".join(letters) for letters in itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=3)
+    ]
 
     def run(text: str) -> None:
         inserted.without_wrappers("".join(f"<bash-{name}>" for name in names[: len(text)]))
 
-    assert_linear(run, "", "x", len(names))
+    assert_linear(run, "", "x", len(names), little=0.007)
 
 
 # The pattern that `without_wrappers` replaced because it took quadratic time.
@@ -396,7 +408,6 @@ PARTS = [
 ]
 
 
-@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_wrappers_go_as_the_pattern_that_was_slow_had_it(text: str) -> None:
     assert inserted.without_wrappers(text) == WRAPPER.sub("", text)

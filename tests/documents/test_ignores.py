@@ -65,7 +65,7 @@ PLACES = [
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 @given(st.lists(LINES, min_size=20, max_size=20))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_the_rules_are_those_of_git(lists: list[list[str]]) -> None:
     import tempfile
 

@@ -127,7 +127,7 @@ def gzipped(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
-def bomb(mebibytes: int = 100) -> Iterable[bytes]:
+def bomb(mebibytes: int = 20) -> Iterable[bytes]:
     """A compressed body of spaces, which is 1,000 times as long when it is unpacked."""
     packer = zlib.compressobj(wbits=31)
     body = b"".join(packer.compress(b" " * 2**20) for _ in range(mebibytes)) + packer.flush()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import answer, in_process
 from tests.fake_ollama import FakeOllama
 from tests.real_ollama import MODEL, RealOllama
 
@@ -60,14 +61,8 @@ def with_notes(tmp_path: Path, url: str, model: str) -> Command:
     notes.mkdir()
     (notes / "regatta.md").write_text("# Regatta\n\nThe regatta starts at noon at the old pier.\n")
     (notes / "login.md").write_text("# Login\n\nThe sign-in service issues short-lived tokens.\n")
-    run("ingest", "--path", str(notes))
+    answer(in_process(("ingest", "--path", str(notes)), environ, tmp_path))
     return run
-
-
-@contextmanager
-def _unloaded(ollama: FakeOllama, command: Command) -> Iterator[None]:
-    ollama.cold = LOADING
-    yield
 
 
 @contextmanager
@@ -123,7 +118,7 @@ def _stopped(ollama: FakeOllama, command: Command) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "situation", [_unloaded, _slow_load, _ingest_running, _chat_model_busy, _hangs, _stopped]
+    "situation", [_slow_load, _ingest_running, _chat_model_busy, _hangs, _stopped]
 )
 def test_recall_and_search_answer_and_the_model_gets_loaded(
     ollama: FakeOllama, command: Command, situation: Callable[..., Iterator[None]]
@@ -145,8 +140,10 @@ def check_answers(command: Command) -> None:
 
 
 def check_search_by_meaning(command: Command) -> None:
-    found = command("search", "--mode", "vector", "boat race regatta")
-    assert "old pier" in json.loads(found.stdout)[0]["text"]
+    environ: dict[str, str] = command.environ  # type: ignore[attr-defined]
+    args = ("search", "--mode", "vector", "boat race regatta")
+    found = answer(in_process(args, environ, Path(environ["HOME"])))
+    assert "old pier" in found[0]["text"]
 
 
 @pytest.mark.ollama
@@ -167,7 +164,7 @@ def test_a_server_that_is_late_is_asked_to_load_the_model_once(
     ollama: FakeOllama, command: Command
 ) -> None:
     ollama.cold = 2 * LOADING
-    for number in range(4):
+    for number in range(3):
         command("search", QUESTION.format(number))
     _wait_until(lambda: ollama.cold == 0.0)
     probes = [body for body in ollama.embed_requests if body["input"] == ["search_document: load"]]

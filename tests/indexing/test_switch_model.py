@@ -14,6 +14,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import examine
+from hybrid_memory.indexing import pending
 from hybrid_memory.indexing.pending import building
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync.ingest import Ingest
@@ -22,9 +23,18 @@ from tests.command import NO_SERVER, Run, answer
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama, Refusal
 
-COUNT = 250  # chunks: two batches, of 128 and fewer
+COUNT = 40  # chunks: three batches
+BATCH = 16
+DONE = 24  # chunks that have an embedding after half of the second batch
+REQUESTS = 1 + DONE // 4  # until then: a probe, and four texts in each
 DIMS = 64
-TEXTS = {f"{number}.md": f"note {number} about the gpu server" for number in range(COUNT)}
+
+
+def texts(count: int) -> dict[str, str]:
+    return {f"{number}.md": f"note {number} about the gpu server" for number in range(count)}
+
+
+TEXTS = texts(COUNT)
 
 Notes = Callable[..., Path]
 
@@ -39,6 +49,11 @@ class Failing(FakeOllama):
         if self.requests_left < 0:
             raise Refusal(404, f"model '{body['model']}' not found")
         return super()._embed(body, connection)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "BATCH", BATCH)
 
 
 @pytest.fixture
@@ -75,35 +90,35 @@ def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_g
     builtin: dict[str, str], run: Run, failing: Failing, tmp_path: Path
 ) -> None:
     ollama(builtin, failing)
-    failing.requests_left = 1 + 40  # a probe, and 40 requests with 4 texts
+    failing.requests_left = REQUESTS
     done = run("reindex", "--embeddings")
     assert done.returncode == 1
     assert json.loads(done.stdout) | {"chunks": 0} == {
         "status": "incomplete",
-        "embedded": 160,
+        "embedded": DONE,
         "pending": 0,
         "chunks": 0,
     }
-    assert f"160 of {COUNT} chunks have an embedding by ollama nomic-embed-text" in done.stderr
+    assert f"{DONE} of {COUNT} chunks have an embedding by ollama nomic-embed-text" in done.stderr
     stats = answer(run("stats"))
     assert stats["embeddings"]["provider"] == "builtin"
     assert (stats["embedded_count"], stats["building"]) == (
         COUNT,
-        {"model": "ollama nomic-embed-text", "done": 160, "of": COUNT},
+        {"model": "ollama nomic-embed-text", "done": DONE, "of": COUNT},
     )
     found = run("search", "gpu server", "--limit", "1")
     assert answer(found)[0]["source"] == "hybrid"
     assert "answering with the embeddings of builtin" in found.stderr
     doctor = run("doctor", "--json")
     assert any(
-        f"has embedded 160 of {COUNT} chunks" in finding["text"]
+        f"has embedded {DONE} of {COUNT} chunks" in finding["text"]
         for finding in json.loads(doctor.stdout)
     )
     failing.requests_left = 10**9
     failing.embedded.clear()
     report = answer(run("ingest", "--path", str(tmp_path / "memory"), "--incremental"))
-    assert (report["embedded"], report["pending"]) == (COUNT - 160, 0)
-    assert len([text for text in failing.embedded if "note" in text]) == COUNT - 160
+    assert (report["embedded"], report["pending"]) == (COUNT - DONE, 0)
+    assert len([text for text in failing.embedded if "note" in text]) == COUNT - DONE
     stats = answer(run("stats"))
     assert (stats["embeddings"]["provider"], stats["embedded_count"], stats["building"]) == (
         "ollama",
@@ -134,22 +149,24 @@ def test_a_change_that_is_killed_goes_on_where_it_was(
     builtin: dict[str, str], run: Run, failing: Failing, tmp_path: Path
 ) -> None:
     ollama(builtin, failing)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hybrid_memory", "reindex", "--embeddings"],
-        env=builtin,
-        cwd=tmp_path,
+    code = (
+        "from hybrid_memory import cli\n"
+        "from hybrid_memory.indexing import pending\n"
+        f"pending.BATCH = {BATCH}\n"
+        "cli.main()"
     )
-    until = time.monotonic() + 30
-    while (
-        len(failing.embed_requests) < 1 + 40 and time.monotonic() < until
-    ):  # the second batch is under way
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "reindex", "--embeddings"], env=builtin, cwd=tmp_path
+    )
+    until = time.monotonic() + 60
+    while len(failing.embed_requests) <= REQUESTS and time.monotonic() < until:
         time.sleep(0.002)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     stats = answer(run("stats"))
     assert (stats["embeddings"]["provider"], stats["embedded_count"]) == ("builtin", COUNT)
     made = stats["building"]["done"]
-    assert made >= 128
+    assert BATCH <= made < COUNT
     failing.embedded.clear()
     assert answer(run("reindex", "--embeddings"))["embedded"] == COUNT - made
     assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
@@ -161,13 +178,13 @@ def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(
     with HybridStore(db_path, settings(failing)) as store:
         Ingest(store).run([str(notes(TEXTS))])
         before = [store.storage.embeddings.known([row[0]]) for row in hashes(store)]
-        failing.requests_left = 41
+        failing.requests_left = REQUESTS
         assert not store.embed(anew=True).fits
         assert [store.storage.embeddings.known([row[0]]) for row in hashes(store)] == before
         failing.requests_left = 10**9
         failing.embedded.clear()
         embedded = store.embed()  # what an ingest does
-        assert (embedded.chunks, embedded.fits) == (COUNT - 160, True)
+        assert (embedded.chunks, embedded.fits) == (COUNT - DONE, True)
         assert problems(store) == []
 
 
@@ -181,7 +198,7 @@ def hashes(store: HybridStore) -> list[tuple[bytes]]:
 def test_the_new_embeddings_are_those_that_a_fresh_store_has(
     failing: Failing, db_path: str, tmp_path: Path, notes: Notes
 ) -> None:
-    folder = notes(TEXTS)
+    folder = notes(texts(150))  # more than the nearest are chosen from
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
     with (
@@ -195,8 +212,8 @@ def test_the_new_embeddings_are_those_that_a_fresh_store_has(
         ours, theirs = (each.storage.connection.execute(rows).fetchall() for each in (store, fresh))  # type: ignore[attr-defined]
         assert ours == theirs
         query = [0.1] * DIMS
-        assert store.storage.vectors().nearest(query, 50) == store.storage.vectors().nearest(
-            query, 50, exact=True
+        assert store.storage.vectors().nearest(query, 20) == store.storage.vectors().nearest(
+            query, 20, exact=True
         )
         assert problems(store) == []
 
@@ -229,7 +246,7 @@ def test_what_is_new_meanwhile_gets_both_embeddings(
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
-        failing.requests_left = 41
+        failing.requests_left = REQUESTS
         Ingest(store, incremental=True).run([str(folder)])
         notes({"new.md": "the kettle in the kitchen"})
         failing.requests_left = 3
@@ -251,7 +268,7 @@ def test_settings_that_are_changed_back_end_the_change(
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
-        failing.requests_left = 41
+        failing.requests_left = REQUESTS
         store.embed()
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store, incremental=True).run([str(folder)])
@@ -262,13 +279,13 @@ def test_settings_that_are_changed_back_end_the_change(
 def test_a_few_texts_that_the_model_refuses_do_not_hold_up_the_others(
     failing: Failing, db_path: str, notes: Notes
 ) -> None:
-    folder = notes(TEXTS | {"odd.md": "a poisonous text"})
+    folder = notes(texts(100) | {"odd.md": "a poisonous text"})
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
         failing.nan = "poisonous"
         assert store.embed().fits
-        assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (COUNT, 1)
+        assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (100, 1)
 
 
 def test_many_texts_that_the_model_refuses_do(failing: Failing, db_path: str) -> None:
@@ -332,7 +349,7 @@ def test_while_another_model_of_the_same_name_is_built_keywords_answer(
         Ingest(store).run([str(folder)])
         failing.digest = "another"
         notes({"new.md": "kettle"})
-        failing.requests_left = 41
+        failing.requests_left = REQUESTS
         Ingest(store, incremental=True).run([str(folder)])
         assert store.search("gpu")[0]["source"] == "keyword"
         assert any("another model of the same name" in warning for warning in store.warnings)

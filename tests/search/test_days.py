@@ -87,19 +87,17 @@ def test_what_is_no_day_or_more_than_one(text: str) -> None:
     assert indexed(text) == searchable(text)
 
 
-@pytest.mark.parametrize("asked", FORMS)
 @pytest.mark.parametrize("written", FORMS)
-def test_a_question_in_one_form_finds_the_day_in_another(
-    store: HybridStore, asked: str, written: str
-) -> None:
-    if asked != written and "yearless" in (asked, written):
-        pytest.skip("without a year, a day is that of any year")
+def test_a_question_in_any_form_finds_the_day(store: HybridStore, written: str) -> None:
+    # Without a year, a day is that of any year.
+    forms = ["yearless"] if written == "yearless" else [*FORMS.keys() - {"yearless"}]
     texts = {f"n{d}.md": f"# Log\n\nOn {form(written, d)} {text}." for d, text in EVENTS.items()}
     other = "In March the garden plan {} changed; {} tulips, 2026 was fine."
     put(store, texts | {f"x{n}.md": f"# Other {n}\n\n{other.format(n, n + 3)}" for n in range(20)})
-    for day in EVENTS:
-        hits = store.search(f"what happened on {form(asked, day)}?", 3, today=TODAY)
-        assert hits[0]["doc_id"] == f"n{day}.md", day
+    for asked in sorted(forms):
+        for day in EVENTS:
+            hits = store.search(f"what happened on {form(asked, day)}?", 3, today=TODAY)
+            assert hits[0]["doc_id"] == f"n{day}.md", (asked, day)
 
 
 @pytest.mark.both_engines
@@ -116,7 +114,7 @@ def test_a_number_is_not_the_day_of_a_daily_note(store: HybridStore) -> None:
         for day in range(1, 29)
     }
     put(store, notes)
-    for number in range(1, 29):
+    for number in range(1, 29, 3):
         [hit] = store.search(f"what was issue {number} about?", 1, today=TODAY)
         assert f"Issue {number}:" in hit["text"]
         [hit] = store.search(f"2026-11-{number:02}", 1, today=TODAY)

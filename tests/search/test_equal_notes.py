@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import date
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +100,7 @@ def untimed(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.both_engines
 def test_answers_do_not_depend_on_the_history(stores: list[HybridStore], engine: str) -> None:
-    for mode, limit in product(["keyword", "vector", "hybrid"], [5, 70]):
+    for mode, limit in (("keyword", 70), ("vector", 5), ("hybrid", 5), ("hybrid", 70)):
         for name, (query, options) in REQUESTS.items():
             if engine == "postgres" and "fts_syntax" in options:
                 continue
@@ -112,12 +111,12 @@ def test_answers_do_not_depend_on_the_history(stores: list[HybridStore], engine:
                 assert other == first, (name, mode, limit)
 
 
-@pytest.mark.parametrize("total", [0, 1, 59, 60, 61, 119, 120, 121, 500, 5000])
-@pytest.mark.parametrize("tied", [1, 2, 61, 4000])
-def test_all_that_are_as_good_as_the_last_one_are_read(total: int, tied: int) -> None:
+@pytest.mark.parametrize("total", [0, 1, 59, 60, 61, 119, 120, 121, 5000])
+def test_all_that_are_as_good_as_the_last_one_are_read(total: int) -> None:
     chance = random.Random(total)
     ids = chance.sample(range(total), total)
-    hits = [(id, float(-(place // tied))) for place, id in enumerate(ids)]
-    best = best_of(lambda most: hits[:most], 60, sorted)
-    complete = best_first(hits, sorted)
-    assert best == [hit for hit in complete if hit[1] >= complete[:60][-1][1]]
+    for tied in (1, 2, 61, 4000):
+        hits = [(id, float(-(place // tied))) for place, id in enumerate(ids)]
+        best = best_of(lambda most, hits=hits: hits[:most], 60, sorted)
+        complete = best_first(hits, sorted)
+        assert best == [hit for hit in complete if hit[1] >= complete[:60][-1][1]], tied

@@ -61,7 +61,7 @@ queries = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     queries,
     st.integers(100, 6000),
@@ -292,7 +292,7 @@ SENTENCES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SENTENCES, st.sampled_from([" ", "\n", "\n\n"]), st.integers(10, 120))
 def test_every_sentence_of_an_excerpt_has_a_word_of_the_query(
     sentences: list[str], between: str, characters: int

@@ -163,11 +163,11 @@ def by_share(hits: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
 
 
 @example(124, (0.0, 1.0), ["lamp"], None)  # nine results, and the last is the fourth of its note
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(0, 1000),
     st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda weights: sum(weights) > 0.01),
-    st.lists(queries, min_size=1, max_size=3),
+    st.lists(queries, min_size=1, max_size=2),
     st.sampled_from([None, 0.0, 0.001, 30.0, 1e6]),
 )
 def test_parts_add_up_to_the_score(
@@ -205,7 +205,7 @@ def test_parts_add_up_to_the_score(
                 assert all(0 <= hit["score"] <= 1 for hit in hits)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(queries)
 def test_ranks_are_those_of_each_half(library: HybridStore, query: str) -> None:
     by_keyword = [
@@ -267,7 +267,7 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
 # The first results are the first results
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     queries,
     modes,
@@ -296,8 +296,8 @@ def test_a_larger_limit_adds_results_and_changes_none(
             few = library.search(query, limit, mode, today=TODAY, **options)
             assert_joined(few, many)
         return
-    many = library.search(query, 400, mode, today=TODAY, **options)
-    for limit in (1, 10, 50, 100):
+    many = library.search(query, 200, mode, today=TODAY, **options)
+    for limit in (1, 10, 50):
         few = library.search(query, limit, mode, today=TODAY, **options)
         assert few == many[: len(few)]
         # What these keep back is not made up for from farther down.
@@ -356,21 +356,19 @@ def test_the_lowest_score_is_asked_for_before_a_score_ages(dated: HybridStore) -
     assert min(hit["score"] for hit in hits) < 0.001
 
 
-@pytest.mark.parametrize("half_life", [0.0, 30.0, 1.0, 0.001])
-@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
-def test_no_result_is_printed_with_the_score_0(
-    store: HybridStore, half_life: float, mode: str
-) -> None:
+@pytest.mark.parametrize("half_life", [0.0, 30.0, 0.001])
+def test_no_result_is_printed_with_the_score_0(store: HybridStore, half_life: float) -> None:
     store.store("2026-01-05", "the gpu server")  # in most chunks, its words are worth 1e-6 each
     store.store("1999-12-31", "the gpu server, again")
     store.store("2020-01-01", "the gpu server and its ssh password are not here: cat")
-    results = store.search("gpu server ssh password", mode=mode, half_life_days=half_life)
-    assert len(results) == 3
-    scores = [result["score"] for result in results]
-    assert all(scores)
-    assert all(lean(result)["score"] for result in results)
-    assert scores == sorted(scores, reverse=True)
-    assert all("0.000" not in points(score) for score in scores)
+    for mode in ("keyword", "vector", "hybrid"):
+        results = store.search("gpu server ssh password", mode=mode, half_life_days=half_life)
+        assert len(results) == 3, mode
+        scores = [result["score"] for result in results]
+        assert all(scores)
+        assert all(lean(result)["score"] for result in results)
+        assert scores == sorted(scores, reverse=True)
+        assert all("0.000" not in points(score) for score in scores)
 
 
 def test_the_config_may_let_scores_age(db_path: str, embedder: TopicEmbedder) -> None:
@@ -582,7 +580,6 @@ def daily(store: HybridStore) -> HybridStore:
     return store
 
 
-@pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
 @pytest.mark.parametrize(
     ("query", "first"),
     [
@@ -593,13 +590,14 @@ def daily(store: HybridStore) -> HybridStore:
     ],
 )
 def test_documents_of_the_days_that_are_asked_for_come_first(
-    daily: HybridStore, mode: str, query: str, first: str
+    daily: HybridStore, query: str, first: str
 ) -> None:
-    found = daily.search(query, 50, mode, today=date(2026, 1, 29), explain=True)
-    assert found[0]["doc_id"] == first
-    assert [hit["doc_id"] for hit in found if is_of_date(hit)] == [first]
-    for hit in found:
-        assert evaluated(hit) == pytest.approx(hit["score"], **EXACT)
+    for mode in ("keyword", "hybrid", "vector"):
+        found = daily.search(query, 50, mode, today=date(2026, 1, 29), explain=True)
+        assert found[0]["doc_id"] == first, mode
+        assert [hit["doc_id"] for hit in found if is_of_date(hit)] == [first]
+        for hit in found:
+            assert evaluated(hit) == pytest.approx(hit["score"], **EXACT)
 
 
 def test_days_are_asked_for_alone_and_mentions_count(daily: HybridStore) -> None:

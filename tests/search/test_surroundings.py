@@ -59,7 +59,7 @@ def around(store: HybridStore, doc_id: str, id: int, count: int) -> Passage:
     return joined(doc_id, store.storage.chunks.around(doc_id, id, count))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=25),
     st.integers(30, 200),
