@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import NO_SERVER
+from tests.command import NO_SERVER, in_process
 from tests.test_docs import FENCE, PAGES, ROOT, complete_lines
 
 pytestmark = pytest.mark.large
@@ -36,9 +36,23 @@ case "$*" in
     *) ;;
 esac
 case "$1" in
-    serve | watch) timeout -s INT 5 {sys.executable} -m hybrid_memory "$@"; [ $? != 1 ] ;;
+    serve | watch) exec {sys.executable} "$0-until-ready" "$@" ;;
     *) exec {sys.executable} -m hybrid_memory "$@" ;;
 esac
+"""
+# Ends the command by Ctrl-C when it has printed the address of the page, or what it watches
+UNTIL_READY = """\
+import signal, subprocess, sys
+
+command = [sys.executable, "-m", "hybrid_memory", *sys.argv[1:]]
+with subprocess.Popen(
+    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+) as process:
+    for line in process.stdout:
+        print(line, end="", file=sys.stderr)
+        if line.startswith("http://") or "press Ctrl-C" in line:
+            process.send_signal(signal.SIGINT)
+sys.exit(process.returncode not in (0, 130, -signal.SIGINT))
 """
 UV = """\
 #!/bin/sh
@@ -55,11 +69,14 @@ exec "$@"
 """
 BEFORE = {  # what a page says or assumes of the memory
     "README.md": [],
-    "SKILL.md": ["hybrid-memory init"],
+    "SKILL.md": ["init --yes"],
+    "contributing.md": [],
     "evaluation.md": [],
-    "notes.md": ["hybrid-memory ingest --path ~/vault"],
+    "plugins.md": [],
+    "postgres.md": [],
+    "notes.md": ["ingest --path {home}/vault"],
 }
-USUAL = ["hybrid-memory ingest --path docs/example-notes", "hybrid-memory ingest --path memory"]
+USUAL = ["ingest --path docs/example-notes --path memory"]
 
 
 def commands(page: Path) -> list[str]:
@@ -96,19 +113,60 @@ def world(tmp_path: Path) -> Path:
     (home / ".openclaw/agents/main/sessions").mkdir(parents=True)
     (home / ".config/fish/completions").mkdir(parents=True)
     (here / "docs").symlink_to(ROOT / "docs")
-    (here / "tests").symlink_to(ROOT / "tests")
+    judged_notes(here / "tests/quality")
     (here / "queries.jsonl").write_text('{"id": "q1", "text": "which port does SSH use?"}\n')
     (here / "qrels.tsv").write_text("q1\texample-notes/hosts/atlas.md\t3\n")
     (here / "memory.db.token").write_text("secret\n")
     programs.mkdir()
     for name, text in {
         "hybrid-memory": COMMAND,
+        "hybrid-memory-until-ready": UNTIL_READY,
         "uv": UV,
         **dict.fromkeys(STUBS, "#!/bin/sh\n"),
     }.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     return here
+
+
+def judged_notes(folder: Path) -> None:
+    """Three judged queries, and some of the notes."""
+    quality = ROOT / "tests/quality"
+    shutil.copytree(quality / "notes/projects", folder / "notes/projects")
+    for name in ("queries.jsonl", "qrels.tsv"):
+        first = (quality / name).read_text().splitlines(keepends=True)[:3]
+        (folder / name).write_text("".join(first))
+
+
+def environment(world: Path) -> dict[str, str]:
+    top = world.parent
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_", "UV_"))
+    }
+    return kept | {
+        "HOME": str(top / "home"),
+        "PATH": f"{top / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HYBRID_MEMORY_CONFIG": str(world / "config.json"),
+        "OLLAMA_HOST": NO_SERVER,
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+        "BROWSER": "true",
+        "baseDir": str(ROOT),
+    }
+
+
+def prepare(world: Path, page: Path) -> None:
+    """Make the memory that the page assumes."""
+    (world / "config.json").write_text('{"db_path": "memory.db"}')
+    for line in BEFORE.get(page.name, USUAL):
+        args = line.format(home=world.parent / "home").split()
+        done = in_process(tuple(args), environment(world), world)
+        assert done.returncode == 0, done.stderr
+    if page.name == "keeping-in-step.md":  # a damaged memory, and what sqlite3 would save of it
+        for name in ("damaged.db", "recovered.db"):
+            shutil.copy(world / "memory.db", world / name)
 
 
 def run(world: Path, lines: list[str]) -> list[tuple[str, str, str]]:
@@ -119,22 +177,7 @@ def run(world: Path, lines: list[str]) -> list[tuple[str, str, str]]:
         if not NOT_RUN.search(line):
             script += f"{{ {line}\n}} 2>{top}/messages-{number} </dev/null\n"
             script += f"echo {number} $? >>{top}/status\n"
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_", "UV_"))
-    }
-    environ = kept | {
-        "HOME": str(top / "home"),
-        "PATH": f"{top / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "HYBRID_MEMORY_CONFIG": str(world / "config.json"),
-        "OLLAMA_HOST": NO_SERVER,
-        "HYBRID_MEMORY_PROVIDER": "builtin",
-        "BROWSER": "true",
-        "baseDir": str(ROOT),
-    }
-    (world / "config.json").write_text('{"db_path": "memory.db"}')
+    environ = environment(world)
     script = script.replace("/tmp/example.db", str(world / "example.db"))
     done = subprocess.run(
         ["bash", "-c", script], cwd=world, env=environ, capture_output=True, text=True, timeout=300
@@ -149,14 +192,10 @@ def run(world: Path, lines: list[str]) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
 def test_every_block_works_as_typed(page: Path, world: Path) -> None:
-    if page.name == "keeping-in-step.md":  # a damaged memory, and what sqlite3 would save of it
-        lines = ["hybrid-memory ingest --path memory", "cp memory.db damaged.db"]
-        run(world, [*lines, "cp memory.db recovered.db"])
-        (world.parent / "status").unlink()
-    before = BEFORE.get(page.name, USUAL)
+    prepare(world, page)
     failed = [
         (line, status, messages)
-        for line, status, messages in run(world, [*before, *commands(page)])
+        for line, status, messages in run(world, commands(page))
         if status != "0" and not (status == "1" and line.startswith(EXITS_1))
     ]
     assert failed == []
