@@ -851,17 +851,6 @@ def test_files_read_before_an_interrupt_are_in(
     )
 
 
-def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
-    run("store", "--doc-id", "x", "--text", "# h\n\ngpu word\n\n" * 400)
-    command = (
-        f"{sys.executable} -m hybrid_memory search gpu --limit 400 --provider none | head -c 10"
-    )
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 HOSTILE = "a\033[31m\x9b\u202e\u2028\u200fz"
 OBEYED = ["\033", "\x9b", "\u202e", "\u2028", "\u200f"]
 
@@ -888,57 +877,6 @@ def test_no_control_character_of_a_file_name_or_an_argument_reaches_a_terminal(
         )
         assert seen
         assert [mark for mark in OBEYED if mark in seen] == [], command
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "search gpu",
-        "search gpu --format text",
-        "list",
-        "doctor",
-        "get n",
-        "stats",
-        "--help",
-        "--version",
-    ],
-)
-@pytest.mark.parametrize("closed", [">&-", ">/dev/full"])
-def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
-    environ: dict[str, str], run: Run, command: str, closed: str
-) -> None:
-    run("store", "--doc-id", "n", "--text", "gpu")
-    shell = f"{sys.executable} -m hybrid_memory {command} --provider none {closed}"
-    done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert done.stderr.startswith("hybrid-memory: cannot write to standard output: ")
-
-
-@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full"])
-def test_messages_that_nobody_can_read_are_lost_and_change_nothing(
-    environ: dict[str, str], run: Run, closed: str
-) -> None:
-    run("store", "--doc-id", "n", "--text", "gpu")
-    for command, status, prints in (
-        ("search gpu", 0, True),
-        ("get absent", 1, False),
-        ("search --limit 0", 2, False),
-    ):
-        shell = f"{sys.executable} -m hybrid_memory {command} {closed}"
-        done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
-        assert (done.returncode, bool(done.stdout)) == (status, prints), command
-
-
-def test_with_all_streams_closed_the_database_is_not_written_over(
-    environ: dict[str, str], run: Run
-) -> None:
-    run("store", "--doc-id", "n", "--text", "gpu")
-    shell = f"{sys.executable} -m hybrid_memory store --doc-id m --text gpu <&- >&- 2>&-"
-    assert subprocess.run(["bash", "-c", shell], env=environ).returncode == 1
-    assert all(
-        finding["ok"] is not False for finding in answer(run("doctor", "--provider", "none"))
-    )
-    assert answer(run("stats"))["doc_count"] == 2
 
 
 @pytest.mark.parametrize(
