@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable
@@ -493,28 +491,3 @@ def test_transcript_in_whose_place_a_link_was_put_leads_nowhere(
 def test_bounds_must_be_positive(store: HybridStore, poem: Path, embedder: TopicEmbedder) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         read(store, "poem.md", max_lines=0)
-
-
-def test_reading_asks_for_no_embedding_and_loads_neither_network_nor_chunker(
-    poem: Path, store: HybridStore
-) -> None:
-    code = f"""
-import sys
-from hybrid_memory.cli import main
-main(["--db", {store.path!r}, "get", "memory/poem.md#L2"])
-print(*sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.splitlines()[-1].split())
-    assert (
-        loaded
-        & {
-            "requests",
-            "hybrid_memory.embedder",
-            "hybrid_memory.chunker",
-            "hybrid_memory.documents.chunker",
-        }
-        == set()
-    )
