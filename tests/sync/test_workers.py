@@ -35,19 +35,32 @@ WHOLE = ("integrity", "keyword index", "indexed", "documents", "vector index")  
 WORDS = "server password getUserName() C++ 東京都 café port:8080 backup mirror garden. violin, ledger tide".split()
 TRANSCRIPT = '{"type": "message", "message": {"role": "user", "content": "the backup server"}}\n'
 
-NOTES = 80  # of the ingest that is ended: the work of a second or so
+NOTES = 40  # of the ingest that is ended
 
-# The command with two processes for any work, on any machine. It writes often, so that it is found at work.
+# The command with two processes for any work, on any machine. It writes often, and waits before the 20th file.
 COMMAND = """
 import signal
 import sys
+import time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what it runs in the background
 from hybrid_memory.storage.sqlite.engine import SQLiteStorage
 from hybrid_memory.sync import reading
 from hybrid_memory.sync import workers as pool
 reading.cores = lambda: 2
 pool.ENOUGH = 1
-SQLiteStorage.group = 100
+pool.BATCH = 5000
+SQLiteStorage.group = 20
+
+outcomes = pool.Workers.outcomes
+
+def waiting(*args):
+    for number, outcome in enumerate(outcomes(*args), 1):
+        if number == 20:
+            print("waiting", file=sys.stderr, flush=True)
+            time.sleep(60)
+        yield outcome
+
+pool.Workers.outcomes = waiting
 from hybrid_memory.cli import entry_point
 entry_point()
 """
@@ -61,7 +74,7 @@ def many(notes: Notes) -> Path:
             f"# Part {part}\n\n{' '.join(chance.choices(WORDS, k=chance.randint(1, 150)))}\n\n"
             for part in range(chance.randint(0, 4))
         )
-        for number in range(90)
+        for number in range(45)
     }
     files |= {
         "binary.md": b"a\0b",
@@ -84,8 +97,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list["Popen[bytes]"]:
 
     monkeypatch.setattr(pool.Workers, "_start", noted)
     monkeypatch.setattr(pool, "ENOUGH", 1)
-    monkeypatch.setattr(pool, "BATCH", 4000)
-    monkeypatch.setattr(pool, "AHEAD", 20_000)
+    monkeypatch.setattr(pool, "BATCH", 2000)
+    monkeypatch.setattr(pool, "AHEAD", 10_000)
     return processes
 
 
@@ -140,8 +153,10 @@ def test_processes_that_are_killed_lose_nothing(
 
 
 def test_cores_get_as_many_processes_as_memory_has_room_for(
-    tmp_path: Path, many: Path, started: list["Popen[bytes]"]
+    tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pool, "MOST_EMBEDDING", 2)
+    monkeypatch.setattr(pool, "MOST", 3)
     ingested(tmp_path / "builtin.db", many, 64)
     assert 1 < len(started) <= pool.MOST_EMBEDDING
     started.clear()
@@ -211,26 +226,17 @@ def test_little_work_starts_no_process(
 
 @pytest.fixture
 def running(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator["Popen[str]"]:
-    """An ingest that has begun to write."""
+    """An ingest that has written some notes."""
     chance = random.Random(6)
     folder = notes(
         {
-            f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=2000))}\n"
+            f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=300))}\n"
             for number in range(NOTES)
         }
     )
-    arguments = [
-        sys.executable,
-        "-c",
-        COMMAND,
-        "ingest",
-        "--path",
-        str(folder),
-        "--provider",
-        "builtin",
-    ]
+    ingest = ("ingest", "--path", str(folder), "--provider", "builtin")
     with Popen(
-        arguments,
+        [sys.executable, "-c", COMMAND, *ingest],
         env=environ,
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -238,29 +244,23 @@ def running(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator["
         text=True,
     ) as process:
         try:
-            wait_until(lambda: written(tmp_path / "cli.db") > 0 and len(children(process.pid)) == 2)
+            assert process.stderr
+            assert process.stderr.readline() == "waiting\n"
+            assert children(process.pid)
             yield process
         finally:
             process.kill()
 
 
 def written(db: Path) -> int:
-    if not db.exists():
-        return 0
     with closing(sqlite3.connect(db)) as conn:
-        try:
-            return int(conn.execute("select count(*) from documents").fetchone()[0])
-        except sqlite3.OperationalError:  # there are no tables yet
-            return 0
+        return int(conn.execute("select count(*) from documents").fetchone()[0])
 
 
 def children(pid: int) -> list[int]:
     return [
-        int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    ] + [
         int(child)
         for task in Path(f"/proc/{pid}/task").iterdir()
-        if task.name != str(pid)
         for child in (task / "children").read_text().split()
     ]
 
