@@ -477,7 +477,7 @@ FORMATS = "hybrid_memory.extras.formats.transcripts hybrid_memory.extras.formats
     [
         (
             "search gpu --mode keyword",
-            f"{NETWORK} {READING} {FOR_EYES} hybrid_memory.sync.ingest dataclasses logging hashlib subprocess numpy",
+            f"{NETWORK} {READING} {FOR_EYES} hybrid_memory.sync.ingest hybrid_memory.extras.environment importlib.metadata dataclasses logging hashlib subprocess numpy",
         ),
         (
             "search zqxvk --mode keyword",
