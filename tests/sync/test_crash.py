@@ -18,6 +18,7 @@ from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.terms import embedded_text
+from tests.command import in_process
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
 from tests.kills import COUNTED
@@ -47,7 +48,7 @@ class Scene:
         (top / "config.json").write_text("{}")
 
     def change(self, chance: random.Random) -> None:
-        for number in chance.sample(range(40), 15):
+        for number in chance.sample(range(30), 10):
             path = self.folder / f"{number}.md"
             if path.exists() and chance.random() < 0.2:
                 path.unlink()
@@ -136,7 +137,7 @@ def test_a_kill_of_each_command_loses_nothing_and_embeds_nothing_twice(
         ) as conn:  # left open, its locks would go when the file is copied
             has_tables = conn.execute("select 1 from sqlite_schema").fetchone()
         committed = scene.assert_whole() if has_tables else []
-        again = scene.run(*command)
+        again = in_process(command, scene.environ, tmp_path)
         assert again.returncode == 0, (kill, moment, again.stderr)
         asked = [text.removeprefix(PROMPT) for text in ollama.embedded]
         assert not set(asked) & set(committed), (kill, moment)
@@ -171,7 +172,7 @@ def test_full_disk_is_one_clear_line_and_the_database_is_whole(
     scene.db = scene.environ["HYBRID_MEMORY_DB_PATH"] = str(small_disk / "memory.db")
     scene.environ["HYBRID_MEMORY_PROVIDER"] = "none"
     assert scene.run("store", "--doc-id", "first", "--text", "xylophone").returncode == 0
-    for number in range(300):
+    for number in range(150):
         (scene.folder / f"{number}.md").write_text(f"# {number}\n\n{' '.join(WORDS * 40)}")
     done = scene.run("ingest", "--path", str(scene.folder))
     assert done.returncode == 1
