@@ -210,11 +210,7 @@ def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(
 
 
 def test_eval_prints_figures_and_tells_what_it_left_out(
-    run: Run,
-    environ: dict[str, str],
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, environ: dict[str, str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("ingest", "--path", str(folder))
     (tmp_path / "queries.jsonl").write_text(

@@ -101,14 +101,7 @@ def test_a_text_is_found_by_itself(keyword_store: HybridStore, text: str) -> Non
         assert [hit["doc_id"] for hit in keyword_store.search(text, mode="keyword")] == ["it"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "what's the password?",
-        "password:",
-        '"password',
-    ],
-)
+@pytest.mark.parametrize("query", ["what's the password?", "password:", '"password'])
 def test_punctuation_around_a_word_does_not_hide_it(
     keyword_store: HybridStore, found: Found, query: str
 ) -> None:
@@ -130,8 +123,7 @@ def test_every_script_is_found_with_and_without_marks(
 
 
 @pytest.mark.parametrize(
-    ("fragment", "text"),
-    [("ollam", "Ollama runs"), ("→", "a → b"), ("100%", "now 100% done")],
+    ("fragment", "text"), [("ollam", "Ollama runs"), ("→", "a → b"), ("100%", "now 100% done")]
 )
 def test_fragments_are_found_as_substrings_when_no_word_matches(
     keyword_store: HybridStore, found: Found, fragment: str, text: str
@@ -439,12 +431,7 @@ def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [
-        ("ollam", ["a", "b"]),
-        ("lastik muellx", ["c"]),
-        ("ΘΗΝ", ["d"]),
-        ("ollam serv", ["b", "a"]),
-    ],
+    [("ollam", ["a", "b"]), ("lastik muellx", ["c"]), ("ΘΗΝ", ["d"]), ("ollam serv", ["b", "a"])],
 )
 def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
     found: Found, keyword_store: HybridStore, query: str, expected: list[str]

@@ -206,9 +206,7 @@ def test_doctor_and_why_say_so_until_it_is_done(db_path: str, embedder: TopicEmb
         assert explain(store, "long")["current"]
 
 
-def test_kills_leave_each_text_as_it_was_or_as_it_shall_be(
-    tmp_path: Path,
-) -> None:
+def test_kills_leave_each_text_as_it_was_or_as_it_shall_be(tmp_path: Path) -> None:
     with FakeOllama(dims=64) as server:
         scene = Scene(tmp_path, server.url)
         for number in range(6):

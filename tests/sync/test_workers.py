@@ -201,9 +201,7 @@ def test_what_a_process_raises_is_raised_here(
     """A file of which the process says that nobody expected this is read again by the ingest."""
     raising = "from hybrid_memory.documents import document, markdown\nmarkdown.parse = 0\n"
     monkeypatch.setattr(
-        pool,
-        "MAIN",
-        pool.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1),
+        pool, "MAIN", pool.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1)
     )
     alone = ingested(tmp_path / "1.db", many, 1, "none")
     assert ingested(tmp_path / "2.db", many, 2, "none") == alone
