@@ -112,9 +112,7 @@ NUMBERS = [key.name for key in config.KEYS.values() if key.type in (int, float)]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
-@pytest.mark.parametrize(
-    "value", ["1e400", "-1e400", "1" + "0" * 400, "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)]
-)
+@pytest.mark.parametrize("value", ["1e400", "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)])
 def test_a_number_that_is_too_large_is_named_with_its_bounds(
     home: Path, key: str, value: str
 ) -> None:
@@ -328,14 +326,28 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("address", UNREADABLE)
+COMMANDS = [
+    *(
+        "search gpu",
+        "ingest --path .",
+        "update",
+        "list",
+        "get x",
+        "why x",
+        "init . --yes",
+        "config",
+    ),
+    *("doctor", "reindex", "delete x", "store --doc-id x --text y", "links x", "tags"),
+]
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("address", "command"),
     [
-        *("stats", "search gpu", "ingest --path .", "update", "list", "get x", "why x", "init . --yes", "config"),
-        *("doctor", "reindex", "delete x", "store --doc-id x --text y", "links x", "tags"),
+        *((address, "stats") for address in UNREADABLE),
+        *((UNREADABLE[0], command) for command in COMMANDS),
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_like_an_address_is_refused_without_its_text(
     environ: dict[str, str], tmp_path: Path, address: str, command: str
 ) -> None:
