@@ -40,19 +40,22 @@ case "$1" in
     *) exec {sys.executable} -m hybrid_memory "$@" ;;
 esac
 """
-# Ends the command by Ctrl-C when it has printed the address of the page, or what it watches
+# Ends the command when it has printed the address of the page, or what it watches
 UNTIL_READY = """\
-import signal, subprocess, sys
+import signal, subprocess, sys, threading
 
 command = [sys.executable, "-m", "hybrid_memory", *sys.argv[1:]]
 with subprocess.Popen(
     command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
 ) as process:
+    too_late = threading.Timer(120, process.kill)
+    too_late.start()
     for line in process.stdout:
         print(line, end="", file=sys.stderr)
         if line.startswith("http://") or "press Ctrl-C" in line:
-            process.send_signal(signal.SIGINT)
-sys.exit(process.returncode not in (0, 130, -signal.SIGINT))
+            process.terminate()
+too_late.cancel()
+sys.exit(process.returncode not in (0, 130, -signal.SIGTERM))
 """
 UV = """\
 #!/bin/sh
