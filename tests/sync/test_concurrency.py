@@ -16,12 +16,11 @@ import pytest
 
 from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.documents import markdown
-from hybrid_memory.extras.doctor import examine
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run
 from tests.conftest import TopicEmbedder
-from tests.sync.test_crash import WHOLE
+from tests.sync.test_crash import damage
 
 WAITING = "waiting for another process that writes to {}"
 
@@ -64,11 +63,7 @@ def folder_of(tmp_path: Path, files: int) -> Path:
 
 def contents(db: str) -> list[tuple[object, ...]]:
     with HybridStore(db, {"provider": "none"}, create=False) as store:
-        assert [
-            finding
-            for finding in examine(store, thorough=True)
-            if finding.check in WHOLE and not finding.ok
-        ] == []
+        assert damage(store) == []
         return store.storage.connection.execute(CONTENTS).fetchall()
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,12 @@ DIMS = "64"
 WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit".split()
 PROMPT = "search_document: "
 WHOLE = ("integrity", "keyword index", "indexed", "documents", "vector index")  # doctor's checks
+
+
+def damage(store: HybridStore) -> list[Any]:
+    """What doctor finds amiss in the database itself."""
+    findings = examine(store, thorough=True)
+    return [finding for finding in findings if finding.check in WHOLE and not finding.ok]
 
 
 class Scene:
@@ -84,11 +91,7 @@ class Scene:
     def assert_whole(self) -> list[str]:
         """Gives the texts that have an embedding."""
         with self.open() as store:
-            assert [
-                finding
-                for finding in examine(store, thorough=True)
-                if finding.check in WHOLE and not finding.ok
-            ] == []
+            assert damage(store) == []
             store.search("gpu server")
             rows = store.storage.connection.execute(
                 "select heading_path, content, items from chunks where embedding is not null"
@@ -202,11 +205,7 @@ def test_database_at_its_limit_loses_nothing(tmp_path: Path, share: float) -> No
         store.storage.connection.execute(f"pragma max_page_count = {limit}")
         with pytest.raises(StoreError, match="cannot write .*full"):
             Ingest(store).run([str(folder)])
-        assert [
-            finding
-            for finding in examine(store, thorough=True)
-            if finding.check in WHOLE and not finding.ok
-        ] == []
+        assert damage(store) == []
         assert [hit["doc_id"] for hit in store.search("password", mode="keyword")] == ["first"]
         store.storage.connection.execute("pragma max_page_count = 1000000")
         assert Ingest(store, incremental=True).run([str(folder)]).pending == 0

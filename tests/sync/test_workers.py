@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync import reading
 from hybrid_memory.sync import workers as pool
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
+from tests.sync.test_crash import damage
 
 Notes = Callable[..., Path]
 
@@ -31,7 +31,6 @@ TABLES = (
     "select block, live, center, planes from vector_blocks order by block",
     "select key, value from meta order by key",
 )  # fmt: skip
-WHOLE = ("integrity", "keyword index", "indexed", "documents", "vector index")  # doctor's checks
 WORDS = "server password getUserName() C++ 東京都 café port:8080 backup mirror garden. violin, ledger tide".split()
 TRANSCRIPT = '{"type": "message", "message": {"role": "user", "content": "the backup server"}}\n'
 
@@ -112,11 +111,7 @@ def ingested(
             .run([str(folder)], "memory")
             .as_dict()
         )
-        assert [
-            finding
-            for finding in examine(store, thorough=True)
-            if not finding.ok and finding.check in WHOLE
-        ] == []
+        assert damage(store) == []
     return rows(db), report
 
 
@@ -297,11 +292,7 @@ def test_a_killed_ingest_leaves_what_is_whole_and_no_process(
     before = written(tmp_path / "cli.db")
     with HybridStore(tmp_path / "cli.db", {"provider": "builtin"}) as store:
         assert 0 < before < NOTES
-        assert [
-            finding
-            for finding in examine(store, thorough=True)
-            if not finding.ok and finding.check in WHOLE
-        ] == []
+        assert damage(store) == []
         report = Ingest(store, incremental=True).run([str(tmp_path / "memory")])
         assert (report.files, report.skipped, report.pending) == (NOTES - before, before, 0)
 
