@@ -26,15 +26,15 @@ def answer(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 def in_process(
-    args: tuple[str, ...], environ: Mapping[str, str], cwd: Path
+    args: tuple[str, ...], environ: Mapping[str, str], cwd: Path, out: TextIO | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command here, and give what a process would."""
-    streams = [
+    """Run the command here, and give what a process would, without what it writes to `out`."""
+    printed, messages = (
         io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="") for _ in range(2)
-    ]
-    status = _main(args, environ, cwd, *streams)
-    out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
-    return subprocess.CompletedProcess(args, status, out, err)
+    )
+    status = _main(args, environ, cwd, out or printed, messages)
+    texts = [stream.buffer.getvalue().decode() for stream in (printed, messages)]  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(args, status, *texts)
 
 
 def as_process(

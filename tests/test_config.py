@@ -112,9 +112,7 @@ NUMBERS = [key.name for key in config.KEYS.values() if key.type in (int, float)]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
-@pytest.mark.parametrize(
-    "value", ["1e400", "-1e400", "1" + "0" * 400, "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)]
-)
+@pytest.mark.parametrize("value", ["1e400", "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)])
 def test_a_number_that_is_too_large_is_named_with_its_bounds(
     home: Path, key: str, value: str
 ) -> None:
@@ -328,28 +326,34 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("address", UNREADABLE)
+COMMANDS = [
+    *(
+        "search gpu",
+        "ingest --path .",
+        "update",
+        "list",
+        "get x",
+        "why x",
+        "init . --yes",
+        "config",
+    ),
+    *("doctor", "reindex", "delete x", "store --doc-id x --text y", "links x", "tags"),
+]
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("address", "command"),
     [
-        *("stats", "search gpu", "ingest --path .", "update", "list", "get x", "why x", "init . --yes", "config"),
-        *("doctor", "reindex", "delete x", "store --doc-id x --text y", "links x", "tags"),
+        *((address, "stats") for address in UNREADABLE),
+        *((UNREADABLE[0], command) for command in COMMANDS),
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_like_an_address_is_refused_without_its_text(
     environ: dict[str, str], tmp_path: Path, address: str, command: str
 ) -> None:
     (tmp_path / "n.md").write_text("gpu")
     before = sorted(path.name for path in tmp_path.iterdir())
-    done = in_process(
-        (
-            *command.split(),
-            "--db",
-            address,
-        ),
-        environ,
-        tmp_path,
-    )
+    done = in_process((*command.split(), "--db", address), environ, tmp_path)
     assert done.returncode == 2
     assert "db_path in the command line" in done.stderr
     assert SECRET not in done.stdout + done.stderr
@@ -363,57 +367,12 @@ def test_an_address_in_a_file_or_variable_is_refused_without_its_text(
     file = tmp_path / "c.json"
     file.write_text(json.dumps({"db_path": address}))
     for done in (
-        in_process(
-            (
-                "stats",
-                "--config",
-                str(file),
-            ),
-            environ,
-            tmp_path,
-        ),
+        in_process(("stats", "--config", str(file)), environ, tmp_path),
         in_process(("stats",), environ | {"HYBRID_MEMORY_DB_PATH": address}, tmp_path),
-        in_process(
-            (
-                "config",
-                "set",
-                "db_path",
-                address,
-                "--config",
-                str(file),
-            ),
-            environ,
-            tmp_path,
-        ),
-        in_process(
-            (
-                "config",
-                "unset",
-                "db_path",
-                "--config",
-                str(file),
-            ),
-            environ,
-            tmp_path,
-        ),
-        in_process(
-            (
-                "copy",
-                address,
-                "x.db",
-            ),
-            environ,
-            tmp_path,
-        ),
-        in_process(
-            (
-                "copy",
-                "x.db",
-                address,
-            ),
-            environ,
-            tmp_path,
-        ),
+        in_process(("config", "set", "db_path", address, "--config", str(file)), environ, tmp_path),
+        in_process(("config", "unset", "db_path", "--config", str(file)), environ, tmp_path),
+        in_process(("copy", address, "x.db"), environ, tmp_path),
+        in_process(("copy", "x.db", address), environ, tmp_path),
     ):
         assert SECRET not in done.stdout + done.stderr, done.args
     assert not (tmp_path / "x.db").exists()
@@ -430,15 +389,7 @@ def test_the_words_of_libpq_are_a_server_and_shown_without_their_password(
     assert not addresses.is_server("a=b.db")
     assert not addresses.is_server("notes/x://y.db")
     for command in ("stats", "search gpu", "ingest --path .", "config", "init . --yes"):
-        done = in_process(
-            (
-                *command.split(),
-                "--db",
-                address,
-            ),
-            environ,
-            tmp_path,
-        )
+        done = in_process((*command.split(), "--db", address), environ, tmp_path)
         assert "host=127.0.0.1 port=1 user=ta dbname=m" in done.stdout + done.stderr, command
         assert SECRET not in done.stdout + done.stderr, command
     assert [path.name for path in tmp_path.iterdir() if SECRET in path.name] == []
@@ -470,19 +421,7 @@ def test_a_list_is_taken_as_config_prints_it_and_as_names_with_commas(
 ) -> None:
     environ = environ | {"HYBRID_MEMORY_CONFIG": str(tmp_path / "c.json")}
     for text in ('["date", "created"]', "date, created"):
-        assert (
-            in_process(
-                (
-                    "config",
-                    "set",
-                    "date_keys",
-                    text,
-                ),
-                environ,
-                tmp_path,
-            ).returncode
-            == 0
-        )
+        assert in_process(("config", "set", "date_keys", text), environ, tmp_path).returncode == 0
         assert json.loads((tmp_path / "c.json").read_text())["date_keys"] == ["date", "created"]
         shown = in_process(("config", "--json"), environ, tmp_path).stdout
         assert json.loads(shown)["settings"]["date_keys"]["value"] == ["date", "created"]
@@ -512,15 +451,7 @@ def test_config_shows_the_weights_that_somebody_set(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     def weights(*options: str) -> list[float | None]:
-        done = in_process(
-            (
-                "config",
-                "--json",
-                *options,
-            ),
-            environ,
-            tmp_path,
-        )
+        done = in_process(("config", "--json", *options), environ, tmp_path)
         settings = json.loads(done.stdout)["settings"]
         return [settings[f"{leg}_weight"]["value"] for leg in ("keyword", "vector")]
 

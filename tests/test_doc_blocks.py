@@ -1,4 +1,4 @@
-"""Every command block of README, SKILL.md and docs/ works as typed, in the order in which it stands.
+"""Every command block of README and docs/ works as typed, in the order in which it stands. (SKILL.md: test_skill.py)
 
 Each page has a world: a home with notes, a vault, a workspace and sessions, and a working directory
 that looks like the checkout. The commands of this project are real, behind `hybrid-memory` and `uv
@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import NO_SERVER
-from tests.test_docs import FENCE, PAGES, ROOT, complete_lines
+from tests.command import NO_SERVER, in_process
+from tests.test_docs import FENCE, PAGES, ROOT, SKILL, complete_lines
 
 pytestmark = pytest.mark.large
 
@@ -36,9 +36,26 @@ case "$*" in
     *) ;;
 esac
 case "$1" in
-    serve | watch) timeout -s INT 5 {sys.executable} -m hybrid_memory "$@"; [ $? != 1 ] ;;
+    serve | watch) exec {sys.executable} "$0-until-ready" "$@" ;;
     *) exec {sys.executable} -m hybrid_memory "$@" ;;
 esac
+"""
+# Ends the command when it has printed the address of the page, or what it watches
+UNTIL_READY = """\
+import signal, subprocess, sys, threading
+
+command = [sys.executable, "-m", "hybrid_memory", *sys.argv[1:]]
+with subprocess.Popen(
+    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+) as process:
+    too_late = threading.Timer(120, process.kill)
+    too_late.start()
+    for line in process.stdout:
+        print(line, end="", file=sys.stderr)
+        if line.startswith("http://") or "press Ctrl-C" in line:
+            process.terminate()
+too_late.cancel()
+sys.exit(process.returncode not in (0, 130, -signal.SIGTERM))
 """
 UV = """\
 #!/bin/sh
@@ -55,11 +72,13 @@ exec "$@"
 """
 BEFORE = {  # what a page says or assumes of the memory
     "README.md": [],
-    "SKILL.md": ["hybrid-memory init"],
+    "contributing.md": [],
     "evaluation.md": [],
-    "notes.md": ["hybrid-memory ingest --path ~/vault"],
+    "plugins.md": [],
+    "postgres.md": [],
+    "notes.md": ["ingest --path {home}/vault"],
 }
-USUAL = ["hybrid-memory ingest --path docs/example-notes", "hybrid-memory ingest --path memory"]
+USUAL = ["ingest --path docs/example-notes --path memory"]
 
 
 def commands(page: Path) -> list[str]:
@@ -73,7 +92,7 @@ def commands(page: Path) -> list[str]:
     return [re.sub(r"\s+# .*", "", line) for line in found]
 
 
-PAGES_WITH_COMMANDS = [page for page in PAGES if commands(page)]
+PAGES_WITH_COMMANDS = [page for page in PAGES if page != SKILL and commands(page)]
 
 
 @pytest.fixture
@@ -96,19 +115,59 @@ def world(tmp_path: Path) -> Path:
     (home / ".openclaw/agents/main/sessions").mkdir(parents=True)
     (home / ".config/fish/completions").mkdir(parents=True)
     (here / "docs").symlink_to(ROOT / "docs")
-    (here / "tests").symlink_to(ROOT / "tests")
+    judged_notes(here / "tests/quality")
     (here / "queries.jsonl").write_text('{"id": "q1", "text": "which port does SSH use?"}\n')
     (here / "qrels.tsv").write_text("q1\texample-notes/hosts/atlas.md\t3\n")
     (here / "memory.db.token").write_text("secret\n")
     programs.mkdir()
     for name, text in {
         "hybrid-memory": COMMAND,
+        "hybrid-memory-until-ready": UNTIL_READY,
         "uv": UV,
         **dict.fromkeys(STUBS, "#!/bin/sh\n"),
     }.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     return here
+
+
+def judged_notes(folder: Path) -> None:
+    """Three judged queries, and some of the notes."""
+    quality = ROOT / "tests/quality"
+    shutil.copytree(quality / "notes/projects", folder / "notes/projects")
+    for name in ("queries.jsonl", "qrels.tsv"):
+        first = (quality / name).read_text().splitlines(keepends=True)[:3]
+        (folder / name).write_text("".join(first))
+
+
+def environment(world: Path) -> dict[str, str]:
+    top = world.parent
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_", "UV_"))
+    }
+    return kept | {
+        "HOME": str(top / "home"),
+        "PATH": f"{top / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HYBRID_MEMORY_CONFIG": str(world / "config.json"),
+        "OLLAMA_HOST": NO_SERVER,
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+        "BROWSER": "true",
+    }
+
+
+def prepare(world: Path, page: Path) -> None:
+    """Make the memory that the page assumes."""
+    (world / "config.json").write_text('{"db_path": "memory.db"}')
+    for line in BEFORE.get(page.name, USUAL):
+        args = line.format(home=world.parent / "home").split()
+        done = in_process(tuple(args), environment(world), world)
+        assert done.returncode == 0, done.stderr
+    if page.name == "keeping-in-step.md":  # a damaged memory, and what sqlite3 would save of it
+        for name in ("damaged.db", "recovered.db"):
+            shutil.copy(world / "memory.db", world / name)
 
 
 def run(world: Path, lines: list[str]) -> list[tuple[str, str, str]]:
@@ -119,22 +178,7 @@ def run(world: Path, lines: list[str]) -> list[tuple[str, str, str]]:
         if not NOT_RUN.search(line):
             script += f"{{ {line}\n}} 2>{top}/messages-{number} </dev/null\n"
             script += f"echo {number} $? >>{top}/status\n"
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_", "UV_"))
-    }
-    environ = kept | {
-        "HOME": str(top / "home"),
-        "PATH": f"{top / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "HYBRID_MEMORY_CONFIG": str(world / "config.json"),
-        "OLLAMA_HOST": NO_SERVER,
-        "HYBRID_MEMORY_PROVIDER": "builtin",
-        "BROWSER": "true",
-        "baseDir": str(ROOT),
-    }
-    (world / "config.json").write_text('{"db_path": "memory.db"}')
+    environ = environment(world)
     script = script.replace("/tmp/example.db", str(world / "example.db"))
     done = subprocess.run(
         ["bash", "-c", script], cwd=world, env=environ, capture_output=True, text=True, timeout=300
@@ -149,14 +193,10 @@ def run(world: Path, lines: list[str]) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
 def test_every_block_works_as_typed(page: Path, world: Path) -> None:
-    if page.name == "keeping-in-step.md":  # a damaged memory, and what sqlite3 would save of it
-        lines = ["hybrid-memory ingest --path memory", "cp memory.db damaged.db"]
-        run(world, [*lines, "cp memory.db recovered.db"])
-        (world.parent / "status").unlink()
-    before = BEFORE.get(page.name, USUAL)
+    prepare(world, page)
     failed = [
         (line, status, messages)
-        for line, status, messages in run(world, [*before, *commands(page)])
+        for line, status, messages in run(world, commands(page))
         if status != "0" and not (status == "1" and line.startswith(EXITS_1))
     ]
     assert failed == []

@@ -104,7 +104,7 @@ def command_lines(page: str) -> list[list[str]]:
                 end = next(
                     (i for i, other in enumerate(rest) if set(other) <= set("();<>|&")), len(rest)
                 )
-                if rest[:end] and rest[:end] not in [[name] for name in commands()]:
+                if rest[:end] and rest[:end] not in [[name] for name in COMMANDS]:
                     found.append(rest[:end])
     return found
 
@@ -192,9 +192,9 @@ def test_every_config_key_is_documented_with_its_default() -> None:
     assert dict(CONFIG_KEY.findall(page)) == shown
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_ends_with_two_examples_that_parse(name: str) -> None:
-    lines = str(commands()[name].epilog).splitlines()
+    lines = str(command_parser(name).epilog).splitlines()
     assert lines[0] == "examples:"
     words = [shlex.split(line) for line in lines[1:]]
     assert [(line[0], line[1], exit_status(line[1:])) for line in words] == [

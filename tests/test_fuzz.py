@@ -18,7 +18,7 @@ def fuzz(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Mod
 
 @pytest.mark.parametrize(
     ("fuzz", "count"),
-    [("fuzz_queries", 150), ("fuzz_databases", 12), ("fuzz_documents", 10)],
+    [("fuzz_queries", 100), ("fuzz_databases", 8), ("fuzz_documents", 6)],
     indirect=["fuzz"],
 )
 def test_hostile_input_is_answered_or_refused(fuzz: ModuleType, count: int, tmp_path: Path) -> None:

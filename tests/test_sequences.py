@@ -7,7 +7,7 @@ from tests.sequences import Sequences
 
 SHORT = settings(
     derandomize=True,
-    max_examples=4,
+    max_examples=3,
     stateful_step_count=14,
     deadline=None,
     suppress_health_check=list(HealthCheck),

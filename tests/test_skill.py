@@ -118,10 +118,7 @@ def test_every_command_stands_in_the_order_of_work() -> None:
 
 def test_search_then_get_then_store_as_printed(workspace: Path) -> None:
     reports = run(workspace, printed("Index a workspace for the first time"))
-    assert [(report["files"], report["errors"]) for report in reports] == [
-        (4, []),
-        (1, []),
-    ]
+    assert [(report["files"], report["errors"]) for report in reports] == [(4, []), (1, [])]
     search = printed("1. Search")
     found = printed_by(workspace, search)
     assert re.match(

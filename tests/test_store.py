@@ -46,6 +46,11 @@ def rows(store: HybridStore, table: str) -> int:
     return int(store.storage.connection.execute(f"select count(*) from {table}").fetchone()[0])
 
 
+def counts(store: HybridStore) -> dict[str, int]:
+    names = ("doc", "chunk", "embedded", "pending", "unembeddable")
+    return {name: store.stats()[f"{name}_count"] for name in names}
+
+
 @pytest.mark.sqlite
 def test_config_holds_for_what_a_search_does_not_give(embedder: TopicEmbedder) -> None:
     with HybridStore(":memory:", {"limit": 3, "per_doc": 2}, embedder=embedder) as store:
@@ -177,15 +182,6 @@ def test_deleted_document_leaves_every_table(store: HybridStore) -> None:
     assert store.delete("a") == 0
     assert store.search("password") == []
     assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 0
-
-
-@pytest.mark.sqlite
-def test_deleted_text_is_gone_from_the_file(store: HybridStore, db_path: str) -> None:
-    store.store("a", "the launch code is xyzzy12345")
-    store.delete("a")
-    store.reindex()
-    store.close()
-    assert b"xyzzy12345" not in Path(db_path).read_bytes()
 
 
 def test_keyword_mode_asks_no_embedder(store: HybridStore, embedder: TopicEmbedder) -> None:
@@ -404,12 +400,7 @@ def test_reindex_of_the_embeddings_asks_the_model_again(
 def test_stats_counts(store: HybridStore, db_path: str) -> None:
     store.store("a", NOTE)
     stats = store.stats()
-    assert (
-        stats["doc_count"],
-        stats["chunk_count"],
-        stats["embedded_count"],
-        stats["pending_count"],
-    ) == (1, 2, 2, 0)
+    assert counts(store) == {"doc": 1, "chunk": 2, "embedded": 2, "pending": 0, "unembeddable": 0}
     assert stats["db_size_bytes"] > 0
     assert (
         stats["db_path"] == db_path.partition("?")[0]
@@ -433,29 +424,6 @@ def test_failed_write_leaves_the_old_document(store: HybridStore) -> None:
 
 
 @pytest.mark.sqlite
-def test_writer_that_waits_in_vain_says_so(store: HybridStore, db_path: str) -> None:
-    store.store("a", "gpu server")
-    other = sqlite3.connect(db_path, isolation_level=None)
-    other.execute("begin immediate")
-    store.storage.connection.execute("pragma busy_timeout = 10")
-    with pytest.raises(StoreError, match="being written by another process"):
-        store.store("b", "more")
-    assert store.search("gpu")[0]["doc_id"] == "a"  # readers do not wait
-    other.close()
-
-
-@pytest.mark.sqlite
-def test_full_disk_is_a_clear_error_and_loses_nothing(store: HybridStore) -> None:
-    store.store("a", "gpu server")
-    pages = store.storage.connection.execute("pragma page_count").fetchone()[0]
-    store.storage.connection.execute(f"pragma max_page_count = {pages + 2}")
-    with pytest.raises(StoreError, match="cannot write .*full"):
-        store.store("big", "many words. " * 20_000)
-    assert store.storage.connection.execute("pragma integrity_check").fetchone() == ("ok",)
-    assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
-
-
-@pytest.mark.sqlite
 def test_database_is_readable_by_its_owner_only(store: HybridStore, db_path: str) -> None:
     store.store("a", "gpu server")
     for name in (db_path, db_path + "-wal", db_path + "-shm"):
@@ -476,19 +444,19 @@ def test_text_with_unpaired_surrogates_and_nul_is_stored(store: HybridStore) -> 
     assert text.replace("\ufffd", "\0") == "gpu ? server \0 end"  # PostgreSQL holds no NUL
 
 
-@pytest.mark.parametrize(("limit", "mode"), [(0, "hybrid"), (-1, "hybrid"), (5, "fuzzy")])
-def test_misuse_is_a_value_error(store: HybridStore, limit: int, mode: str) -> None:
-    with pytest.raises(ValueError, match=r"limit|mode"):
-        store.search("x", limit=limit, mode=mode)
-
-
-@pytest.mark.parametrize("name", ["min_score", "min_confidence"])
-@pytest.mark.parametrize(("share", "problem"), [(2, "2.0 is more than 1"), (-0.1, "-0.1 is less")])
-def test_a_bound_that_is_no_share_is_a_value_error(
-    store: HybridStore, name: str, share: float, problem: str
-) -> None:
-    with pytest.raises(ValueError, match=f"{name}: {problem}"):
-        store.search("x", **{name: share})
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": -1}, "limit"),
+        ({"mode": "fuzzy"}, "mode"),
+        ({"min_score": 2}, "min_score: 2.0 is more than 1"),
+        ({"min_confidence": -0.1}, "min_confidence: -0.1 is less"),
+    ],
+)
+def test_misuse_is_a_value_error(store: HybridStore, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        store.search("x", **options)
 
 
 def test_empty_id_is_a_value_error(store: HybridStore) -> None:
@@ -524,17 +492,27 @@ def test_provider_names_the_embedder(db_path: str, provider: str) -> None:
         assert store.embedder.model
 
 
-def test_embedder_of_the_callers_own_needs_only_its_methods(db_path: str) -> None:
-    class Plain:
-        def embed(self, text: str) -> list[float]:
-            return [1.0, 0.0] * 32
+class Plain:
+    """Only the methods of MinimalEmbedder."""
 
-        def embed_batch(self, texts: list[str]) -> list[list[float]]:
-            return [[1.0, 0.0] * 32 for _ in texts]
+    def embed(self, text: str) -> list[float]:
+        return [float(len(text)), 1.0]
 
-    with HybridStore(db_path, embedder=Plain()) as store:  # type: ignore[arg-type]
+    def embed_batch(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed(text) for text in texts]
+
+
+@pytest.mark.parametrize("is_assigned", [False, True])
+def test_embedder_of_the_callers_own_needs_only_its_methods(
+    db_path: str, is_assigned: bool
+) -> None:
+    with HybridStore(db_path, embedder=None if is_assigned else Plain()) as store:  # type: ignore[arg-type]
+        if is_assigned:
+            store.embedder = Plain()  # type: ignore[assignment]
         store.store("a", "gpu server")
+        assert store.stats()["embedded_count"] == 1
         assert store.search("anything", mode="vector")[0]["doc_id"] == "a"
+        assert store.warnings == []
 
 
 # Deleting by collection and by path
@@ -651,12 +629,8 @@ def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_ot
         store.store("en", "the password of the server")
     with HybridStore(db_path, embedder=embedder) as store:
         assert embed_pending(store.storage, store.embedder).chunks == 1
-        counts = store.stats()
-        assert (
-            counts["embedded_count"],
-            counts["pending_count"],
-            counts["unembeddable_count"],
-        ) == (1, 0, 200)
+        found = counts(store)
+        assert (found["embedded"], found["pending"], found["unembeddable"]) == (1, 0, 200)
         embedder.documents.clear()
         assert embed_pending(store.storage, store.embedder).chunks == 0
         assert embedder.documents == []
@@ -743,12 +717,8 @@ def test_a_text_that_many_notes_share_is_embedded_for_all_of_them(
                 text = f"# Agenda\n\nthe password of the server\n\n# Note {number}\n\nthe server {number}"
                 store.storage.documents.put(store.prepare(Document(f"{number}", text, {})))
         embed_pending(store.storage, store.embedder)
-        counts = store.stats()
-        assert (
-            counts["embedded_count"],
-            counts["pending_count"],
-            counts["unembeddable_count"],
-        ) == (2 * copies, 0, 0)
+        found = counts(store)
+        assert (found["embedded"], found["pending"], found["unembeddable"]) == (2 * copies, 0, 0)
 
 
 def test_a_text_is_marked_only_if_the_model_was_asked_about_it(db_path: str) -> None:
@@ -817,14 +787,14 @@ def test_words_that_a_busy_memory_or_a_large_index_still_has_are_erased_by_the_n
     store.close()
     writer.close()
     assert in_the_file(db_path, b"zebrafishpw42")
-    was_in_the_file = []
-    for _ in range(100):
+    commands = 0
+    while in_the_file(db_path, b"zebrafishpw42"):
         with HybridStore(db_path, settings) as store:
             store.delete("another")
             assert store.search("word") == []
-        was_in_the_file.append(in_the_file(db_path, b"zebrafishpw42"))
-    assert was_in_the_file[0]
-    assert not was_in_the_file[-1]
+        commands += 1
+        assert commands < 100
+    assert commands > 1
 
 
 def test_words_of_a_file_that_is_gone_are_nowhere_in_the_file(
@@ -1009,46 +979,16 @@ def test_read_only_makes_no_file(tmp_path: Path) -> None:
 
 
 def test_an_embedder_that_gives_no_vector_for_a_query_is_told(db_path: str) -> None:
-    class Silent:
-        model = "silent"
-
+    class Silent(Plain):
         def embed(self, text: str) -> list[float]:
             return []
 
         def embed_batch(self, texts: list[str]) -> list[list[float]]:
             return [[1.0, 0.0] for _ in texts]
 
-        def dims(self) -> int:
-            return 2
-
-        def is_available(self) -> bool:
-            return True
-
-    with HybridStore(db_path, embedder=Silent()) as store:
+    with HybridStore(db_path, embedder=Silent()) as store:  # type: ignore[arg-type]
         store.store("a", "the gpu")
         assert store.search("gpu", mode="vector") == []
         assert store.warnings == ["the embedder gave no vector for the query"]
         assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
         assert store.warnings[-1].endswith("query; meanwhile, searches answer by keyword")
-
-
-def test_an_embedder_that_a_program_assigns_is_as_good_as_one_given() -> None:
-    class Plain:  # only the methods of MinimalEmbedder
-        def embed(self, text: str) -> list[float]:
-            return [float(len(text)), 1.0]
-
-        def embed_batch(self, texts: list[str]) -> list[list[float]]:
-            return [self.embed(text) for text in texts]
-
-        def dims(self) -> int:
-            return 2
-
-        def is_available(self) -> bool:
-            return True
-
-    with HybridStore(":memory:") as store:
-        store.embedder = Plain()  # type: ignore[assignment]
-        store.store("a", "gpu server")
-        assert store.stats()["embedded_count"] == 1
-        assert store.search("server", mode="vector")
-        assert store.warnings == []

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, QueryError, SourceError
@@ -21,7 +19,7 @@ from hybrid_memory.sync.ingest import Ingest
 from tests.conftest import TopicEmbedder
 
 Notes = Callable[[dict[str, str | bytes]], Path]
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CITATIONS = "select doc_id || '#L' || start_line || '-L' || end_line, content from chunks"
 POEM = "one\ntwo\nthree\nfour\nfive\n"
 
@@ -188,46 +186,26 @@ def test_what_cannot_be_read_is_named(
     st.lists(
         st.sampled_from(
             [
-                "poem.md",
-                "memory/",
-                "#L",
-                ":",
-                "-",
-                "L",
-                "C",
-                "0",
-                "2",
-                "9",
-                "../",
-                "/",
-                ".",
-                "~",
+                *"poem.md memory/ #L : - L C 0 2 9 ../ / . ~ % * '".split(),
                 "\0",
                 "\ud800",
                 "\udc80",
-                "%",
-                "*",
-                "'",
                 "\n",
             ]
         ),
         max_size=8,
     )
 )
-@settings(max_examples=100, deadline=None)
-def test_any_target_is_the_document_or_an_error_of_ours(parts: list[str]) -> None:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        HybridStore(":memory:", {"provider": "none"}) as store,
-    ):
-        path = Path(folder, "memory/poem.md")
-        path.parent.mkdir()
-        path.write_text(POEM)
-        ingest(store, path.parent)
-        with suppress(QueryError):
-            answer = read(store, "".join(parts))
-            assert answer["path"] == str(path)
-            assert answer["text"] in POEM
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_target_is_the_document_or_an_error_of_ours(
+    store: HybridStore, poem: Path, parts: list[str]
+) -> None:
+    with suppress(QueryError):
+        answer = read(store, "".join(parts))
+        assert answer["path"] == str(poem)
+        assert answer["text"] in POEM
 
 
 def test_only_indexed_documents_can_be_read(
@@ -376,18 +354,21 @@ def test_pages_of_a_long_document_go_on_where_the_last_ended(
     max_lines=st.integers(1, 5),
     max_chars=st.integers(1, 12),
 )
-@settings(max_examples=100, deadline=None)
-def test_pages_together_are_the_document(text: str, max_lines: int, max_chars: int) -> None:
-    with HybridStore(":memory:", {"provider": "none"}) as store:
-        store.store("x", text)
-        together, found = "", pages(store, "x", max_lines=max_lines, max_chars=max_chars)
-        for page in found:
-            together += page["text"]
-            if page["next"] and not page["next"].startswith(f"x#L{page['end_line']}C"):
-                together += "\n"
-            assert len(page["text"]) <= max_chars
-            assert page["end_line"] - page["start_line"] < max_lines
-        assert together == text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_pages_together_are_the_document(
+    store: HybridStore, text: str, max_lines: int, max_chars: int
+) -> None:
+    store.store("x", text)
+    together, found = "", pages(store, "x", max_lines=max_lines, max_chars=max_chars)
+    for page in found:
+        together += page["text"]
+        if page["next"] and not page["next"].startswith(f"x#L{page['end_line']}C"):
+            together += "\n"
+        assert len(page["text"]) <= max_chars
+        assert page["end_line"] - page["start_line"] < max_lines
+    assert together == text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
 
 
 MARKDOWN = st.lists(
@@ -399,7 +380,7 @@ MARKDOWN = st.lists(
 @given(
     lines=MARKDOWN, end=st.sampled_from(["\n", "\r\n", "\r"]), size=st.sampled_from([20, 100, 512])
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_citation_gives_lines_that_hold_the_chunk(lines: list[str], end: str, size: int) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -415,9 +396,9 @@ def test_a_citation_gives_lines_that_hold_the_chunk(lines: list[str], end: str, 
             assert answer["citation"] == citation
 
 
-def test_every_citation_of_this_repository_holds_its_chunk(tmp_path: Path) -> None:
+def test_every_citation_of_our_documentation_holds_its_chunk(tmp_path: Path) -> None:
     with HybridStore(tmp_path / "m.db", {"provider": "none"}) as store:
-        ingest(store, ROOT, patterns=["*.md"], exclude=["build", "dist"])
+        ingest(store, ROOT / "docs", patterns=["*.md"])
         citations = store.storage.connection.execute(CITATIONS).fetchall()
         assert len(citations) > 150
         pages = [(content, read(store, citation)["text"]) for citation, content in citations]
@@ -429,16 +410,12 @@ def test_every_citation_of_this_repository_holds_its_chunk(tmp_path: Path) -> No
 
 def is_within(chunk: str, page: str) -> bool:
     """Whether a chunk is the page without what is not indexed, and below the header of its table."""
-    rows = (
-        chunk.split("\n|---")[-1].split("\n")[1:]
-        if "\n|---" in chunk and chunk not in page
-        else chunk.split("\n")
-    )
-    lines = iter(page.split("\n"))
+    if "\n|---" in chunk and chunk not in page:
+        chunk = chunk.split("\n|---")[-1].partition("\n")[2]
+    lines = iter([" ".join(line.split()) for line in page.split("\n")])
+    rows = [" ".join(row.split()) for row in chunk.split("\n")]
     return all(
-        any(row.replace("…", "") in line or "…" in row for line in lines)
-        for row in rows
-        if row.strip()
+        any(row.replace("…", "") in line or "…" in row for line in lines) for row in rows if row
     )
 
 
@@ -493,28 +470,3 @@ def test_transcript_in_whose_place_a_link_was_put_leads_nowhere(
 def test_bounds_must_be_positive(store: HybridStore, poem: Path, embedder: TopicEmbedder) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         read(store, "poem.md", max_lines=0)
-
-
-def test_reading_asks_for_no_embedding_and_loads_neither_network_nor_chunker(
-    poem: Path, store: HybridStore
-) -> None:
-    code = f"""
-import sys
-from hybrid_memory.cli import main
-main(["--db", {store.path!r}, "get", "memory/poem.md#L2"])
-print(*sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.splitlines()[-1].split())
-    assert (
-        loaded
-        & {
-            "requests",
-            "hybrid_memory.embedder",
-            "hybrid_memory.chunker",
-            "hybrid_memory.documents.chunker",
-        }
-        == set()
-    )

@@ -44,10 +44,11 @@ def doc_ids(store: HybridStore, query: Query, limit: int = 10) -> list[str]:
     return [rows[id] for id in ids]
 
 
-def put(store: HybridStore, **texts: str) -> None:
+def put(store: HybridStore, collection: str | None = None, /, **texts: str) -> None:
     with store.storage.transaction():
         for doc_id, text in texts.items():
-            store.storage.documents.put(store.prepare(Document(doc_id, text, {})))
+            document = Document(doc_id, text, {}, collection=collection)
+            store.storage.documents.put(store.prepare(document))
 
 
 @pytest.mark.sqlite
@@ -101,14 +102,7 @@ def test_a_text_is_found_by_itself(keyword_store: HybridStore, text: str) -> Non
         assert [hit["doc_id"] for hit in keyword_store.search(text, mode="keyword")] == ["it"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "what's the password?",
-        "password:",
-        '"password',
-    ],
-)
+@pytest.mark.parametrize("query", ["what's the password?", "password:", '"password'])
 def test_punctuation_around_a_word_does_not_hide_it(
     keyword_store: HybridStore, found: Found, query: str
 ) -> None:
@@ -130,8 +124,7 @@ def test_every_script_is_found_with_and_without_marks(
 
 
 @pytest.mark.parametrize(
-    ("fragment", "text"),
-    [("ollam", "Ollama runs"), ("→", "a → b"), ("100%", "now 100% done")],
+    ("fragment", "text"), [("ollam", "Ollama runs"), ("→", "a → b"), ("100%", "now 100% done")]
 )
 def test_fragments_are_found_as_substrings_when_no_word_matches(
     keyword_store: HybridStore, found: Found, fragment: str, text: str
@@ -228,11 +221,8 @@ def test_the_first_ten_of_long_questions_are_exact(crowded: HybridStore) -> None
     rng = random.Random(7)
     for _ in range(30):
         query = Query(" ".join(rng.sample([f"w{number}" for number in range(60)], LONG + 8)))
-        everything = {
-            "expression": match_expression(query.limited_terms),
-            "also": "[]",
-            "limit": -1,
-        }
+        expression = match_expression(query.limited_terms)
+        everything = {"expression": expression, "also": "[]", "limit": -1}
         found = conn.execute(SEARCH.format(rows=""), everything).fetchall()
         expected = best_first(found, lambda ids: in_order(conn, ids))[:10]
         assert FTSIndex(conn).ranked(query, 10).ranking == expected
@@ -284,29 +274,10 @@ def test_no_table_is_scanned_for_words(crowded: HybridStore) -> None:
 def test_document_of_that_name_is_first(
     keyword_store: HybridStore, found: Found, query: str
 ) -> None:
-    for number in range(9):
-        with keyword_store.storage.transaction():
-            keyword_store.storage.documents.put(
-                keyword_store.prepare(
-                    Document(
-                        f"memory/{number}.md",
-                        "# Getting started\n\ngetting started: notes/getting-started.md getting started",
-                        {},
-                        collection="memory",
-                    )
-                )
-            )
-    with keyword_store.storage.transaction():
-        keyword_store.storage.documents.put(
-            keyword_store.prepare(
-                Document(
-                    "memory/notes/getting-started.md",
-                    "Install it first. " * 100,
-                    {},
-                    collection="memory",
-                )
-            )
-        )
+    text = "# Getting started\n\ngetting started: notes/getting-started.md getting started"
+    put(keyword_store, "memory", **{f"memory/{number}.md": text for number in range(9)})
+    named = {"memory/notes/getting-started.md": "Install it first. " * 100}
+    put(keyword_store, "memory", **named)
     hits = FTSIndex(keyword_store.storage.connection).search(query)
     assert hits[0]["doc_id"] == "memory/notes/getting-started.md"
     assert hits[0]["chunk_id"].endswith("-0")
@@ -317,14 +288,7 @@ def test_document_of_that_name_is_first(
 def test_words_of_the_path_count_but_not_collection_and_extension(
     keyword_store: HybridStore, found: Found
 ) -> None:
-    with keyword_store.storage.transaction():
-        keyword_store.storage.documents.put(
-            keyword_store.prepare(
-                Document(
-                    "memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"
-                )
-            )
-        )
+    put(keyword_store, "memory", **{"memory/gardening/roses.md": "Cut them in spring."})
     assert found("gardening tips for roses") == ["memory/gardening/roses.md"]
     assert found("memory md files") == []
 
@@ -411,21 +375,12 @@ def test_fts5_syntax_error_says_what_and_where(
     assert str(raised.value) == message
 
 
+SYNTAX = [*'" a ữ 東京 NEAR( ) ( AND OR NOT * ^ : heading - { } , 5 +'.split(), " ", "\0", "\ud800"]
+
+
 @pytest.mark.sqlite
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                *'" a ữ 東京 NEAR( ) ( AND OR NOT * ^ : heading - { } , 5 +'.split(),
-                " ",
-                "\0",
-                "\ud800",
-            ]
-        )
-        | st.text(max_size=3)
-    ).map("".join)
-)
+@given(st.lists(st.sampled_from(SYNTAX) | st.text(max_size=3)).map("".join))
 def test_fts5_syntax_answers_or_refuses(keyword_store: HybridStore, expression: str) -> None:
     with suppress(QueryError):
         doc_ids(keyword_store, Query(expression, fts_syntax=True))
@@ -439,12 +394,7 @@ def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [
-        ("ollam", ["a", "b"]),
-        ("lastik muellx", ["c"]),
-        ("ΘΗΝ", ["d"]),
-        ("ollam serv", ["b", "a"]),
-    ],
+    [("ollam", ["a", "b"]), ("lastik muellx", ["c"]), ("ΘΗΝ", ["d"]), ("ollam serv", ["b", "a"])],
 )
 def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
     found: Found, keyword_store: HybridStore, query: str, expected: list[str]
@@ -468,12 +418,8 @@ def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> N
         "insert into chunks_fts (doc_id, chunk_id, heading, content) values ('a', 'a-0', 'Host', 'gpu server')"
     )
     [hit] = fts.FTSIndex(conn).search("servers")
-    assert (hit["doc_id"], hit["chunk_id"], hit["heading"], hit["text"]) == (
-        "a",
-        "a-0",
-        "Host",
-        "gpu server",
-    )
+    keys = ("doc_id", "chunk_id", "heading", "text")
+    assert [hit[key] for key in keys] == ["a", "a-0", "Host", "gpu server"]
     conn.execute("delete from chunks_fts")
     conn.commit()
     conn.close()

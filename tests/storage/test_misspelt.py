@@ -221,13 +221,7 @@ def test_exchanged_letters_are_corrected_in_inflected_words(
     assert sum(found) >= 0.95 * len(found)
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "\u0f77",
-        "\u0cbf\u0ccb",
-    ],
-)
+@pytest.mark.parametrize("word", ["\u0f77", "\u0cbf\u0ccb"])
 def test_a_word_of_combining_marks_is_searched(keyword_store: HybridStore, word: str) -> None:
     put(keyword_store, it="Kubernetes runs it")
     assert keyword_store.search(word) == []

@@ -3,8 +3,6 @@
 import os
 import random
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import make_vectors
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite.checks import check_vectors
+from hybrid_memory.sync.ingest import Ingest
 from tests.conftest import indexed_words
 
 WITHOUT, WITH = (
@@ -50,15 +49,13 @@ def notes(count: int) -> dict[str, str]:
 def test_the_file_is_a_few_times_as_large_as_the_notes(
     tmp_path: Path, provider: str, most: float
 ) -> None:
-    pages = notes(60)
+    pages = notes(30)
     for name, text in pages.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     db_path = tmp_path / "memory.db"
-    command = [sys.executable, "-m", "hybrid_memory", "--db", str(db_path), "--provider", provider]
-    subprocess.run(
-        [*command, "ingest", "--path", str(tmp_path / "notes")], check=True, capture_output=True
-    )
+    with HybridStore(db_path, {"provider": provider}) as store:
+        Ingest(store).run([str(tmp_path / "notes")])
     connection.connect(str(tmp_path / "empty.db"), create=True).close()
     assert os.path.getsize(db_path) - os.path.getsize(tmp_path / "empty.db") <= most * sum(
         map(len, pages.values())
@@ -92,16 +89,16 @@ def test_a_chunk_that_comes_with_its_embedding_is_written_once(db_path: str) -> 
 
 
 def test_room_of_deleted_documents_is_given_back(db_path: str) -> None:
-    for_ten = 0
+    for_seven = 0
     with HybridStore(db_path, {"provider": "none"}) as store:
-        for number, (name, text) in enumerate(notes(30).items()):
+        for number, (name, text) in enumerate(notes(20).items()):
             store.store(name, text)
-            if number == 9:
-                for_ten = sum(store.storage.connection.execute("pragma page_count").fetchone())  # type: ignore[attr-defined]
+            if number == 6:
+                for_seven = sum(store.storage.connection.execute("pragma page_count").fetchone())  # type: ignore[attr-defined]
     with HybridStore(db_path, {"provider": "none"}) as store:
-        for name in list(notes(30))[10:]:
+        for name in list(notes(20))[7:]:
             store.delete(name)
-    assert os.path.getsize(db_path) <= 1.3 * for_ten * 16384
+    assert os.path.getsize(db_path) <= 1.3 * for_seven * 16384
 
 
 def words_after(path: str, change: str | None) -> tuple[list[tuple[int, str, str, int]], int]:

@@ -13,7 +13,7 @@ from hybrid_memory.addresses import without_login_password
 
 LIMITS = [
     *((resource.RLIMIT_NOFILE, number) for number in (5, 6, 7, 8)),
-    *((resource.RLIMIT_AS, megabytes * 2**20) for megabytes in (30, 40, 50, 60)),
+    *((resource.RLIMIT_AS, megabytes * 2**20) for megabytes in (40, 60)),
 ]
 
 

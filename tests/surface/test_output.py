@@ -16,22 +16,19 @@ FORBIDDEN = ["\033", "\007", "\x7f", "\x9b", "\u202e"]
 
 
 @pytest.fixture
+def environ(environ: dict[str, str]) -> dict[str, str]:
+    return environ | {"HYBRID_MEMORY_PROVIDER": "none"}
+
+
+@pytest.fixture
 def search(run: Run, folder: Path) -> Run:
     """`search` over two files and a stored text."""
     (folder / "pi.md").write_text(
         "# Raspberry Pi\n\n```\ngpu_mem = 16\n    indented\n```\n\nIts password is the GPU server's.\n"
     )
-    run("ingest", "--path", str(folder), "--provider", "none")
-    run(
-        "store",
-        "--doc-id",
-        "kept",
-        "--text",
-        "A gpu password in a stored text.",
-        "--provider",
-        "none",
-    )
-    return lambda *args: run("search", "gpu password", "--provider", "none", *args)
+    run("ingest", "--path", str(folder))
+    run("store", "--doc-id", "kept", "--text", "A gpu password in a stored text.")
+    return lambda *args: run("search", "gpu password", *args)
 
 
 def test_a_result_is_a_line_with_what_is_needed_to_cite_it_and_full_has_all(search: Run) -> None:
@@ -88,8 +85,8 @@ def test_paths_are_the_files_best_first_each_once(search: Run, folder: Path) -> 
 
 def test_paths_name_a_file_of_several_results_once(run: Run, folder: Path) -> None:
     (folder / "pi.md").write_text("# One\n\ngpu one\n\n# Two\n\ngpu two\n")
-    run("ingest", "--path", str(folder / "pi.md"), "--provider", "none")
-    done = run("search", "gpu", "--format", "paths", "--provider", "none")
+    run("ingest", "--path", str(folder / "pi.md"))
+    done = run("search", "gpu", "--format", "paths")
     assert done.stdout == f"{folder / 'pi.md'}\n"
 
 
@@ -133,24 +130,13 @@ def test_text_explains_where_it_is_asked_to(search: Run) -> None:
 
 def test_text_names_the_other_places_of_the_same_text(run: Run) -> None:
     for doc_id in ("a", "b"):
-        run("store", "--doc-id", doc_id, "--text", "gpu", "--provider", "none")
-    assert (
-        "\n       also b#L1-L1\n"
-        in run("search", "gpu", "--format", "text", "--provider", "none").stdout
-    )
+        run("store", "--doc-id", doc_id, "--text", "gpu")
+    assert "\n       also b#L1-L1\n" in run("search", "gpu", "--format", "text").stdout
 
 
 def test_context_is_shown_with_its_lines(run: Run) -> None:
-    run(
-        "store",
-        "--doc-id",
-        "it",
-        "--text",
-        "# One\n\nfirst\n\n# Two\n\ngpu\n\n# Three\n\nlast",
-        "--provider",
-        "none",
-    )
-    shown = run("search", "gpu", "--context", "1", "--format", "md", "--provider", "none").stdout
+    run("store", "--doc-id", "it", "--text", "# One\n\nfirst\n\n# Two\n\ngpu\n\n# Three\n\nlast")
+    shown = run("search", "gpu", "--context", "1", "--format", "md").stdout
     assert shown.startswith(
         f"**it#L1-L11**, {date.today()}, confidence 1.00 (strong)\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
     )
@@ -168,16 +154,8 @@ def test_no_control_character_of_a_text_reaches_a_terminal(
     run: Run, environ: dict[str, str], form: str
 ) -> None:
     for doc_id in ("x\033[31m\u202e", "y\033]0;t\007"):
-        run(
-            "store",
-            "--doc-id",
-            doc_id,
-            "--text",
-            f"# Head \033[1m\n\n{ESCAPES}",
-            "--provider",
-            "none",
-        )
-    options = ("--format", form, "--provider", "none", "--explain", "--context", "1")
+        run("store", "--doc-id", doc_id, "--text", f"# Head \033[1m\n\n{ESCAPES}")
+    options = ("--format", form, "--explain", "--context", "1")
     seen = in_terminal(environ, "search", "gpu red", *options, env={"NO_COLOR": "1"})
     assert "red" in seen
     assert [mark for mark in FORBIDDEN if mark in seen] == []
@@ -190,7 +168,7 @@ def test_text_fits_no_terminal_that_is_too_narrow_but_ends(
     search: Run, run: Run, columns: str
 ) -> None:
     search()
-    options = ("--format", "text", "--explain", "--provider", "none")
+    options = ("--format", "text", "--explain")
     shown = run("search", "gpu password", *options, env={"COLUMNS": columns}).stdout
     assert "".join("The SSH [password] of the [GPU] server is hunter2.".split()) in "".join(
         shown.split()
@@ -204,8 +182,8 @@ def test_a_bare_carriage_return_does_not_leave_the_quote(run: Run, tmp_path: Pat
         "message": {"role": "user", "content": "gpu one\rtwo\r\nthree\u2028four\x85five\x0bsix"},
     }
     (tmp_path / "s.jsonl").write_text(json.dumps(record) + "\n")
-    run("ingest", "--path", str(tmp_path / "s.jsonl"), "--provider", "none")
-    shown = run("search", "gpu", "--format", "md", "--provider", "none").stdout
+    run("ingest", "--path", str(tmp_path / "s.jsonl"))
+    shown = run("search", "gpu", "--format", "md").stdout
     assert all(line.startswith((">", "**")) for line in shown.splitlines() if line)
     assert "\n> two\n" in shown
 
@@ -216,8 +194,8 @@ def test_paths_are_exact_in_a_pipe_and_harmless_on_a_terminal(
     folder = tmp_path / "memory"
     folder.mkdir()
     (folder / "a\033[31m\x9b b.md").write_text("gpu")
-    run("ingest", "--path", str(folder), "--provider", "none")
-    options = ("search", "gpu", "--format", "paths", "--provider", "none")
+    run("ingest", "--path", str(folder))
+    options = ("search", "gpu", "--format", "paths")
     assert run(*options).stdout == f"{folder}/a\033[31m\x9b b.md\n"
     assert in_terminal(environ, *options) == f"{folder}/a\ufffd[31m\ufffd b.md\r\n"
 
@@ -225,27 +203,11 @@ def test_paths_are_exact_in_a_pipe_and_harmless_on_a_terminal(
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 def test_json_escapes_what_a_terminal_would_obey(run: Run, form: str) -> None:
     text = "gpu \x9b2J \x7f \u2028 \u2029 \u202e \u200f é 東 🚀"
-    run("store", "--doc-id", "x\x9b", "--text", text, "--provider", "none")
-    shown = run("search", "gpu", "--format", form, "--provider", "none").stdout
+    run("store", "--doc-id", "x\x9b", "--text", text)
+    shown = run("search", "gpu", "--format", form).stdout
     assert "\\u009b2J \\u007f \\u2028 \\u2029 \\u202e \\u200f é 東 🚀" in shown
     [hit] = [json.loads(shown)] if form == "jsonl" else json.loads(shown)
     assert (hit["doc_id"], hit["text"]) == ("x\x9b", text)
-
-
-@pytest.mark.parametrize("form", ["text", "md"])
-def test_nor_does_one_of_a_file_name(
-    run: Run, environ: dict[str, str], tmp_path: Path, form: str
-) -> None:
-    folder = tmp_path / "memory"
-    folder.mkdir()
-    (folder / "a\033[31m\nb.md").write_text("gpu")
-    run("ingest", "--path", str(folder), "--provider", "none")
-    seen = in_terminal(
-        environ, "search", "gpu", "--format", form, "--provider", "none", env={"NO_COLOR": "1"}
-    )
-    assert "b.md" in seen
-    assert "\033" not in seen
-    assert "a\ufffd[31m b.md" in seen
 
 
 def test_a_file_name_that_is_no_utf8_is_printed(run: Run, tmp_path: Path) -> None:
@@ -255,9 +217,9 @@ def test_a_file_name_that_is_no_utf8_is_printed(run: Run, tmp_path: Path) -> Non
         Path(os.fsdecode(os.fsencode(folder) + b"/\xff.md")).write_text("gpu")
     except OSError:
         pytest.skip("this file system takes UTF-8 only")
-    run("ingest", "--path", str(folder), "--provider", "none")
+    run("ingest", "--path", str(folder))
     for form in ("text", "md", "paths", "jsonl", "json"):
-        done = run("search", "gpu", "--format", form, "--provider", "none")
+        done = run("search", "gpu", "--format", form)
         assert done.returncode == 0, done.stderr
         assert ".md" in done.stdout
 
@@ -283,17 +245,9 @@ fi
 
 
 def test_text_keeps_code_tables_and_lists_and_wraps_prose(run: Run) -> None:
-    run("store", "--doc-id", "it", "--text", CODE.split("| gpu")[0], "--provider", "none")
-    run(
-        "store",
-        "--doc-id",
-        "table",
-        "--text",
-        "| gpu" + CODE.split("| gpu")[1],
-        "--provider",
-        "none",
-    )
-    options = ("--format", "text", "--provider", "none")
+    run("store", "--doc-id", "it", "--text", CODE.split("| gpu")[0])
+    run("store", "--doc-id", "table", "--text", "| gpu" + CODE.split("| gpu")[1])
+    options = ("--format", "text")
     shown = run("search", "gpu", *options, env={"COLUMNS": "60"}).stdout
     assert (
         "       docker compose -f docker-compose.yml -f docker-compose.extra.yml -f docker-compose.[gpu].yml up\n"
@@ -314,10 +268,8 @@ def test_text_keeps_code_tables_and_lists_and_wraps_prose(run: Run) -> None:
 
 def test_code_that_began_before_the_passage_is_code(run: Run) -> None:
     text = f"make a gpu {'x' * 40} {'y' * 40}\n    make  b\n```\n\n1. Then\n\n```bash\nmake   c\n```\n\nThe end."
-    run("store", "--doc-id", "it", "--text", text, "--provider", "none")
-    shown = run(
-        "search", "gpu", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}
-    ).stdout
+    run("store", "--doc-id", "it", "--text", text)
+    shown = run("search", "gpu", "--format", "text", env={"COLUMNS": "60"}).stdout
     assert f"make a [gpu] {'x' * 40} {'y' * 40}\n" in shown
     assert "           make  b\n" in shown
     assert "       make   c\n" in shown
@@ -327,8 +279,8 @@ def test_the_place_can_be_pasted_into_get(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()
     (folder / "my notes' $x.md").write_text("# One\n\nabc\n\n# Two\n\ngpu password\n")
-    run("ingest", "--path", str(folder), "--provider", "none")
-    shown = run("search", "gpu", "--format", "text", "--provider", "none").stdout
+    run("ingest", "--path", str(folder))
+    shown = run("search", "gpu", "--format", "text").stdout
     [place] = shlex.split(shown.splitlines()[1])[:1]
     assert place == "memory/my notes' $x.md:5"
     assert run("get", place).stdout.count("# Two") == 1
@@ -362,14 +314,7 @@ def test_places_are_links_where_the_terminal_knows_them(
         if key not in ("VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "FORCE_HYPERLINK")
     }
     seen = in_terminal(
-        plain,
-        "search",
-        "hunter2",
-        "--provider",
-        "none",
-        "--limit",
-        "1",
-        env={"FORCE_HYPERLINK": ""} | env,
+        plain, "search", "hunter2", "--limit", "1", env={"FORCE_HYPERLINK": ""} | env
     )
     found = LINKED.findall(seen)
     assert [
@@ -385,15 +330,8 @@ def test_no_name_of_a_file_breaks_out_of_its_link(
     folder = tmp_path / "memory"
     folder.mkdir()
     (folder / "a\033\\\033]0;title\007 \x9c;b\n%é.md").write_text("gpu")
-    run("ingest", "--path", str(folder), "--provider", "none")
-    seen = in_terminal(
-        environ,
-        "search",
-        "gpu",
-        "--provider",
-        "none",
-        env={"FORCE_HYPERLINK": "1", "NO_COLOR": "1"},
-    )
+    run("ingest", "--path", str(folder))
+    seen = in_terminal(environ, "search", "gpu", env={"FORCE_HYPERLINK": "1", "NO_COLOR": "1"})
     [(url, _)] = LINKED.findall(seen)
     assert url.endswith("/memory/a%1B%5C%1B%5D0%3Btitle%07%20%C2%9C%3Bb%0A%25%C3%A9.md")
     assert not set("\033\007\x9c") & set(LINKED.sub("", seen))
@@ -445,7 +383,7 @@ def test_stats_are_sentences_on_a_terminal(run: Run, environ: dict[str, str]) ->
 
 
 def test_what_was_not_there_is_told_once(run: Run, environ: dict[str, str]) -> None:
-    run("store", "--doc-id", "a", "--text", "one", "--provider", "none")
+    run("store", "--doc-id", "a", "--text", "one")
     seen = in_terminal(environ, "delete", "b")
     assert seen.splitlines() == ["hybrid-memory: there is no document 'b'; nothing was deleted"]
 
@@ -482,14 +420,14 @@ def vault(run: Run, tmp_path: Path) -> Path:
     folder.mkdir()
     for name, text in VAULT.items():
         (folder / name).write_text(text)
-    run("ingest", "--path", str(folder), "--provider", "none")
+    run("ingest", "--path", str(folder))
     return folder
 
 
 def test_a_note_is_one_result_with_its_title_first_and_json_has_passages(
     vault: Path, run: Run
 ) -> None:
-    options = ("search", "gpu kettle", "--provider", "none", "--limit", "4")
+    options = ("search", "gpu kettle", "--limit", "4")
     shown = run(*options, "--format", "text").stdout
     heads = [
         line.partition("  ")[2] for line in shown.splitlines() if re.match(r"<?\d\.\d{3} ", line)
@@ -513,7 +451,7 @@ def test_a_terminal_shows_five_notes_and_no_more_than_a_screen(
     def places(*more: str, lines: str = "60") -> list[str]:
         seen = in_terminal(
             environ | {"LINES": lines, "COLUMNS": "100", "NO_COLOR": "1"},
-            *("search", "kettle", "--provider", "none", "--quiet", *more),
+            *("search", "kettle", "--quiet", *more),
         )
         return re.findall(r"vault/([\w ]+\.md):", seen)
 
@@ -531,7 +469,7 @@ def test_open_opens_the_note_that_is_shown_under_this_number(
     editor = tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\necho "$@" >"{tmp_path}/opened"\n')
     editor.chmod(0o700)
-    options = ("search", "gpu kettle", "--provider", "none", "--format", "text")
+    options = ("search", "gpu kettle", "--format", "text")
     shown = run(*options, "--open", "2", env={"EDITOR": str(editor)}).stdout
     second = re.findall(r"vault/([\w ]+\.md):", shown)[1]
     assert (tmp_path / "opened").read_text() == f"{vault / second}\n"
@@ -541,10 +479,8 @@ def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
     run: Run, vault: Path, tmp_path: Path
 ) -> None:
     (vault / "A note with a rather long name of its own.md").write_text("zebra")
-    run("update", "--provider", "none")
-    shown = run(
-        "search", "zebra", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}
-    ).stdout
+    run("update")
+    shown = run("search", "zebra", "--format", "text", env={"COLUMNS": "60"}).stdout
     assert "own.md:1'\n       lines 1-1, file of 20" in shown
 
 
@@ -583,14 +519,14 @@ def test_marks_that_only_say_how_a_text_looks_are_no_part_of_an_excerpt(
 
 def test_filters_without_words_list_the_notes_that_they_leave(vault: Path, run: Run) -> None:
     for query in ("in:vault -in:Kettle.md", "in:vault -in:vault/Kettle.md"):
-        done = run("search", query, "--format", "text", "--provider", "none")
+        done = run("search", query, "--format", "text")
         notes = [line.split("  ")[-1] for line in done.stdout.splitlines()[1:]]
         assert notes
         assert "vault/Kettle.md" not in notes
         assert all(note.startswith("vault/") for note in notes)
         without = query.removeprefix("in:vault ")
         assert done.stderr == f"hybrid-memory: filtered by in:vault; left out by {without}\n"
-    told = run("search", "tag:nosuch", "--format", "text", "--provider", "none")
+    told = run("search", "tag:nosuch", "--format", "text")
     assert "no document has the tag 'nosuch'" in told.stderr
     assert told.stdout == ""
-    assert json.loads(run("search", "in:vault", "--provider", "none").stdout) == []
+    assert json.loads(run("search", "in:vault").stdout) == []

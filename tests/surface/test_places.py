@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import paths
-from tests.command import in_process, in_terminal
+from tests.command import answer, in_process, in_terminal
 
 ROOT = Path(__file__).parents[2]
 Call = Callable[..., subprocess.CompletedProcess[str]]
@@ -158,55 +158,6 @@ def test_databases_that_configurations_and_variables_name_are_told(
     ]
 
 
-def test_a_search_does_not_load_what_looks_for_databases(
-    call: Call, checkout: Path, home: Path
-) -> None:
-    fill(call, checkout)
-    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--provider', 'none']); print(*sys.modules)"
-    environ = {"HOME": str(home), "PYTHONPATH": str(checkout)}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=True
-    )
-    loaded = done.stdout.split("]")[-1].split()
-    assert "hybrid_memory.store" in loaded
-    assert not {
-        "hybrid_memory.extras.environment",
-        "importlib.metadata",
-        "dataclasses",
-    } & set(loaded)
-
-
-def two_workspaces(call: Call, checkout: Path, home: Path) -> tuple[str, str]:
-    """Two folders of notes, given to `init` one after the other; return their memories."""
-    for name, text in (
-        ("notes", "# Food\n\nPizza on Friday.\n"),
-        ("vault", "# Restore\n\nTo restore a deleted note open File recovery.\n"),
-    ):
-        (home / name).mkdir()
-        (home / name / f"{name}.md").write_text(text)
-        done = call(checkout, "init", str(home / name), "--yes")
-        assert done.returncode == 0, done.stderr
-    return str(checkout / "data/hybrid_search.db"), str(checkout / "data/vault.db")
-
-
-def test_stats_lists_all_memories_of_the_user(
-    call: Call, checkout: Path, home: Path, tmp_path: Path
-) -> None:
-    notes, vault = two_workspaces(call, checkout, home)
-    (checkout / "data/broken.db").write_text("no database")
-    fill(call, checkout, "--db", str(tmp_path / "elsewhere.db"))
-    found = json.loads(call(checkout, "stats", "--all").stdout)
-    assert [(memory["db_path"], memory["doc_count"], memory["folders"]) for memory in found] == [
-        (notes, 1, [str(home / "notes")]),
-        (vault, 1, [str(home / "vault")]),
-        (str(checkout / "data/broken.db"), None, []),
-    ]
-    assert all(memory["db_size_bytes"] and memory["updated"] for memory in found)
-    assert [bool(memory["problem"]) for memory in found] == [False, False, True]
-    other = json.loads(call(checkout, "stats", "--all", "--db", vault).stdout)
-    assert [memory["db_path"] for memory in other[:2]] == [vault, notes]
-
-
 @pytest.fixture
 def at_home(home: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The environment of an installed program of which no setting names a memory."""
@@ -215,6 +166,28 @@ def at_home(home: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     kept = {key: value for key, value in environ.items() if not key.startswith("XDG_")}
     del kept["HYBRID_MEMORY_DB_PATH"]
     return kept | {"HOME": str(home), "HYBRID_MEMORY_PROVIDER": "builtin"}
+
+
+def test_stats_lists_all_memories_of_the_user(at_home: dict[str, str], home: Path) -> None:
+    for name in ("notes", "vault"):
+        (home / name).mkdir()
+        (home / name / f"{name}.md").write_text("# Food\n\nPizza on Friday.\n")
+        answer(in_process(("init", str(home / name), "--yes"), at_home, home))
+    folder = home / ".local/share/hybrid-memory"
+    notes, vault = str(folder / "hybrid_search.db"), str(folder / "vault.db")
+    (folder / "broken.db").write_text("no database")
+    elsewhere = ("--doc-id", "a", "--text", "gpu", "--db", "elsewhere.db")
+    answer(in_process(("store", *elsewhere), at_home, home))
+    found = answer(in_process(("stats", "--all"), at_home, home))
+    assert [(memory["db_path"], memory["doc_count"], memory["folders"]) for memory in found] == [
+        (notes, 1, [str(home / "notes")]),
+        (vault, 1, [str(home / "vault")]),
+        (str(folder / "broken.db"), None, []),
+    ]
+    assert all(memory["db_size_bytes"] and memory["updated"] for memory in found)
+    assert [bool(memory["problem"]) for memory in found] == [False, False, True]
+    other = answer(in_process(("stats", "--all", "--db", vault), at_home, home))
+    assert [memory["db_path"] for memory in other[:2]] == [vault, notes]
 
 
 def test_a_search_with_faint_matches_names_the_memory_that_is_surest(

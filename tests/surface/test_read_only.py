@@ -77,11 +77,21 @@ def mounted(path: Path) -> Iterator[None]:
         subprocess.run(["umount", str(path)], check=True)
 
 
-@pytest.mark.parametrize("place", ["file", "folder"])
-@pytest.mark.parametrize("journal", ["wal", "wal in use", "delete"])
 @pytest.mark.parametrize(
-    ("version", "refusal"),
-    [("same", ""), ("older cut", ""), ("newer cut", ""), ("older", OLDER), ("newer", NEWER)],
+    ("version", "refusal", "journal", "place"),
+    [
+        *(
+            ("same", "", journal, place)
+            for journal in ("wal", "wal in use", "delete")
+            for place in ("file", "folder")
+        ),
+        ("older cut", "", "wal", "folder"),
+        ("newer cut", "", "delete", "file"),
+        ("older", OLDER, "wal", "file"),
+        ("older", OLDER, "wal in use", "folder"),
+        ("newer", NEWER, "wal in use", "file"),
+        ("newer", NEWER, "wal", "folder"),
+    ],
 )
 def test_a_read_only_memory_answers_or_tells_why_not(
     memory: Path,

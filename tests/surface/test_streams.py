@@ -1,4 +1,4 @@
-"""Commands whose standard streams are closed, as daemons and supervisors start them."""
+"""Standard streams that are closed, as daemons and supervisors start commands, or that cannot be written."""
 
 import json
 import os
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Run
+from tests.command import Run, answer, in_process
 
 REDIRECTIONS = ("<&-", ">&-", "2>&-")
+ALL = " ".join(REDIRECTIONS)
 # The command, with a note of what the three descriptors are while its store is open
 NOTING = """
 import os
@@ -30,61 +31,136 @@ entry_point()
 """
 CALL = {"name": "memory_search", "arguments": {"query": "gpu"}}
 ASKED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": CALL}) + "\n"
-COMMANDS = (  # with what stands on standard input
-    (("search", "gpu"), ""),
-    (("search", "gpu", "--json", "--refresh"), ""),
-    (("get", "n"), ""),
-    (("init", "."), ""),
-    (("mcp",), ASKED),
-    (("recall",), "What is our gpu server?"),
-    (("store", "--doc-id", "m", "--file", "-"), "A dog."),
-    (("update",), ""),
-    (("doctor",), ""),
-)
+STDIN = {"mcp": ASKED, "recall": "What is our gpu server?", "store": "A dog."}
+STORE = "store --doc-id m --file -"
+CLOSED = [
+    *(("search gpu", closed) for closed in (*REDIRECTIONS, ">&- 2>&-", ALL)),
+    *((command, "<&-") for command in ("mcp", "recall", STORE)),
+    ("mcp", ">&-"),  # its standard output is for the protocol alone
+    *((command, ALL) for command in ("get n", "init .", "mcp", "recall", STORE, "update")),
+]
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    return environ | {"NOTED": str(tmp_path / "noted")}
+
+
+@pytest.fixture
+def stored(run: Run) -> None:
+    answer(run("store", "--doc-id", "n", "--text", "Our gpu server is atlas."))
 
 
 def ended(
-    command: tuple[str, ...], closed: str, environ: dict[str, str], cwd: Path, stdin: str
+    command: str, redirection: str, environ: dict[str, str], cwd: Path, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    words = ["bash", "-c", f'exec "$@" {closed}', "bash", sys.executable, "-c", NOTING, *command]
+    words = [sys.executable, "-c", NOTING, *command.split(), "--provider", "none"]
     return subprocess.run(
-        words, env=environ, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=60
-    )
+        ["bash", "-c", f'exec "$@" {redirection}', "bash", *words],
+        env=environ, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no list of descriptors")
-@pytest.mark.parametrize(
-    "closed",
-    [*REDIRECTIONS, " ".join(REDIRECTIONS[1:]), " ".join(REDIRECTIONS)],
-)
-def test_no_command_minds_closed_streams(
-    run: Run, environ: dict[str, str], tmp_path: Path, closed: str
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(("command", "closed"), CLOSED)
+def test_a_closed_stream_is_the_null_device(
+    environ: dict[str, str], tmp_path: Path, command: str, closed: str
 ) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/a.md").write_text("# gpu\n\nThe server.")
-    environ |= {"NOTED": str(tmp_path / "noted"), "HYBRID_MEMORY_PROVIDER": "none"}
-    run("store", "--doc-id", "n", "--text", "Our gpu server is atlas.")
-    run("ingest", "--path", str(tmp_path / "notes"))
-    for command, stdin in COMMANDS:
-        usual = ended(command, "", environ, tmp_path, "" if "<&-" in closed else stdin)
-        (tmp_path / "noted").unlink(missing_ok=True)
-        done = ended(command, closed, environ, tmp_path, stdin)
-        assert "Traceback" not in done.stdout + done.stderr, (command, done.stderr)
-        if ">&-" not in closed.split():
-            assert (done.returncode, done.stdout) == (usual.returncode, usual.stdout), command
-        else:
-            assert done.returncode in (0, 1), command
-        noted = (tmp_path / "noted").read_text() if (tmp_path / "noted").exists() else ""
-        assert noted or (command[0] == "mcp" and "<&-" in closed)  # which was asked nothing
-        for line in noted.splitlines():
-            is_null = [place == "/dev/null" for place in line.split()]
-            assert is_null == expected_null(command, closed), (command, line)
-            assert all(place == "/dev/null" or "pipe:" in place for place in line.split())
+    name = command.split()[0]
+    done = ended(command, closed, environ, tmp_path, STDIN.get(name, ""))
+    assert "Traceback" not in done.stdout + done.stderr
+    noted = (tmp_path / "noted").read_text() if (tmp_path / "noted").exists() else ""
+    assert noted or (name == "mcp" and "<&-" in closed)  # which was asked nothing
+    for line in noted.splitlines():
+        places = line.split()
+        is_null = [place == "/dev/null" for place in places]
+        assert is_null == expected_null(name, closed)
+        assert all(place == "/dev/null" or "pipe:" in place for place in places)
+    if ">&-" in closed.split():
+        assert done.returncode in (0, 1)
+    else:
+        usual = ended(command, "", environ, tmp_path)
+        assert (done.returncode, done.stdout) == (usual.returncode, usual.stdout)
 
 
-def expected_null(command: tuple[str, ...], closed: str) -> list[bool]:
+def expected_null(command: str, closed: str) -> list[bool]:
     """Whether each descriptor is the null device."""
     expected = [redirection in closed.split() for redirection in REDIRECTIONS]
-    if command == ("mcp",):  # it gives its standard output to nobody else
+    if command == "mcp":  # it gives its standard output to nobody else
         expected[1] = expected[2]
     return expected
+
+
+@pytest.mark.usefixtures("stored")
+def test_with_all_streams_closed_a_text_is_stored(
+    environ: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    assert ended("store --doc-id m --text gpu", ALL, environ, tmp_path).returncode == 1
+    findings = answer(run("doctor", "--provider", "none"))
+    assert all(finding["ok"] is not False for finding in findings)
+    assert answer(run("stats"))["doc_count"] == 2
+
+
+UNWRITTEN = "hybrid-memory: cannot write to standard output: "
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "search gpu",
+        "search gpu --format text",
+        "list",
+        "doctor",
+        "get n",
+        "stats",
+        "--help",
+        "--version",
+    ],
+)
+def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
+    environ: dict[str, str], tmp_path: Path, command: str
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = in_process((*command.split(), "--provider", "none"), environ, tmp_path, out=full)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith(UNWRITTEN)
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full"])
+def test_a_process_says_once_that_standard_output_cannot_be_written(
+    environ: dict[str, str], tmp_path: Path, redirection: str
+) -> None:
+    done = ended("search gpu", redirection, environ, tmp_path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith(UNWRITTEN)
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    ("command", "status", "redirection"),
+    [
+        ("search gpu", 0, "2>&-"),
+        ("search gpu", 0, "2>/dev/full"),
+        ("get absent", 1, "2>/dev/full"),
+        ("search --limit 0", 2, "2>&-"),
+    ],
+)
+def test_messages_that_nobody_can_read_are_lost_and_change_nothing(
+    environ: dict[str, str], tmp_path: Path, command: str, status: int, redirection: str
+) -> None:
+    done = ended(command, redirection, environ, tmp_path)
+    assert (done.returncode, bool(done.stdout)) == (status, not status)
+
+
+def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
+    run("store", "--doc-id", "x", "--text", "# h\n\ngpu word\n\n" * 400)
+    command = (
+        f"{sys.executable} -m hybrid_memory search gpu --limit 400 --provider none | head -c 10"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -19,8 +19,7 @@ def folder_of(tmp_path: Path, count: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("count", "gone", "is_kept"),
-    [(30, 16, True), (30, 15, False), (17, 9, False)],
+    ("count", "gone", "is_kept"), [(30, 16, True), (30, 15, False), (17, 9, False)]
 )
 @pytest.mark.parametrize("by", ["update", "refresh"])
 def test_most_notes_gone_at_once_are_reported_before_they_are_removed(

@@ -15,7 +15,7 @@ from hybrid_memory.extras.why.explain import explain
 from hybrid_memory.sync import texts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from tests.command import Run, answer
+from tests.command import Run, answer, in_process
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
 from tests.sync.test_crash import Scene
@@ -206,15 +206,13 @@ def test_doctor_and_why_say_so_until_it_is_done(db_path: str, embedder: TopicEmb
         assert explain(store, "long")["current"]
 
 
-def test_kills_leave_each_text_as_it_was_or_as_it_shall_be(
-    tmp_path: Path,
-) -> None:
+def test_kills_leave_each_text_as_it_was_or_as_it_shall_be(tmp_path: Path) -> None:
     with FakeOllama(dims=64) as server:
         scene = Scene(tmp_path, server.url)
         for number in range(6):
             text = LONG.replace("server", f"server{number}")
-            done = scene.run("store", "--doc-id", f"t{number}", "--text", text)
-            assert done.returncode == 0, done.stderr
+            stored = ("store", "--doc-id", f"t{number}", "--text", text)
+            answer(in_process(stored, scene.environ, tmp_path))
         [before] = set(chunkings(scene).values())
         (tmp_path / "config.json").write_text(json.dumps({"chunk_size": 1500}))
         chance = random.Random(5)
