@@ -20,7 +20,7 @@ from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PAIR, PYTHON, SWITCH,
 from hybrid_memory.search.request import OPTIONS
 from hybrid_memory.storage.filters import FILTERS
 from tests.command import in_process
-from tests.extras.serving import Client, served
+from tests.extras.serving import Client, served, variables
 
 NOTES = {
     "memory/2026-01-05.md": "---\ntags: [ops]\nowner: ann\nstatus: done\n---\n# Hosts\n\n## SSH\n\nThe ssh port of heron is 22.\n\n## Keys\n\nThe ssh keys of heron are with Ann.\n",
@@ -258,16 +258,7 @@ def passages(markdown: str) -> str:
 @contextmanager
 def surfaces(top: Path, notes: Mapping[str, str] = NOTES) -> Iterator[Surfaces]:
     """A memory of these notes, whose paths begin with a folder each, and of a stored text."""
-    (top / "config.json").write_text("{}")
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR"))
-    } | {
-        "HYBRID_MEMORY_CONFIG": str(top / "config.json"),
-        "HYBRID_MEMORY_DB_PATH": str(top / "memory.db"),
-        "HYBRID_MEMORY_PROVIDER": "builtin",
-    }
+    environ = variables(top)
     for name, text in notes.items():
         path = top / name
         path.parent.mkdir(exist_ok=True)

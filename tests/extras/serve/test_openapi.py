@@ -24,8 +24,8 @@ OPERATIONS = [(method, path) for path, item in PATHS.items() for method in item]
 SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
 
 
-def test_the_document_is_valid_and_served(client: Client) -> None:
-    found = client.json("/api/openapi.json")
+def test_the_document_is_valid_and_served(reader: Client) -> None:
+    found = reader.json("/api/openapi.json")
     assert list(OpenAPIV31SpecValidator(found).iter_errors()) == []
     assert found["openapi"] == "3.1.0"
 
@@ -59,10 +59,10 @@ def test_its_examples_work(client: Client, method: str, path: str) -> None:
 )  # fmt: skip
 @given(data=st.data())
 def test_whatever_fits_or_does_not_fit_gets_a_described_answer(
-    client: Client, method: str, path: str, data: st.DataObject
+    reader: Client, method: str, path: str, data: st.DataObject
 ) -> None:
     case = data.draw(SCHEMA[path][method].as_strategy())
-    answer = case.call(base_url=client.base)
+    answer = case.call(base_url=reader.base)
     case.validate_response(answer, checks=CHECKS)
 
 
@@ -88,8 +88,8 @@ def test_an_id_may_have_line_breaks(client: Client) -> None:
 
 @given(doc_id=st.text(min_size=1, max_size=20))
 @settings(max_examples=10, deadline=None, database=None, suppress_health_check=[*HealthCheck])
-def test_any_id_gets_an_answer(client: Client, doc_id: str) -> None:
-    answer = client.get(f"/api/documents/{quote(doc_id.encode('utf-8', 'replace'), safe='')}")
+def test_any_id_gets_an_answer(reader: Client, doc_id: str) -> None:
+    answer = reader.get(f"/api/documents/{quote(doc_id.encode('utf-8', 'replace'), safe='')}")
     assert answer.status_code in (200, 404)
 
 
