@@ -491,19 +491,6 @@ def test_no_name_is_a_line_of_its_own(environ: dict[str, str], tmp_path: Path) -
     with_client(environ, play)
 
 
-def test_the_newest_comes_first_where_a_half_life_is_given(environ: dict[str, str]) -> None:
-    async def play(client: Client) -> None:
-        texts = {"2020-01-05": "the ssh port is 22", "2020-06-05": "ssh slept after lunch"}
-        for day, text in texts.items():
-            await ask(client, "memory_store", doc_id=f"log/{day}", text=text)
-        usual = await ask(client, "memory_search", query="ssh port", mode="keyword")
-        newest = await ask(client, "memory_search", query="ssh port", mode="keyword", half_life=30)
-        assert citations(usual) == ["log/2020-01-05#L1-L1", "log/2020-06-05#L1-L1"]
-        assert citations(newest) == citations(usual)[::-1]
-
-    with_client(environ, play)
-
-
 def test_how_a_query_was_read_stands_below_the_passages(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         await ask(client, "memory_store", doc_id="a", text="run kubectl get pods -owide")
@@ -602,29 +589,6 @@ def test_an_answer_ends_where_relevance_ends_unless_a_budget_is_to_be_filled(
         assert "[5 more below 0.4 of the best score (stop)]" in told
         for arguments in ({"stop": 0}, {"budget": 6000}):
             assert len(citations(await ask(client, "memory_search", query=query, **arguments))) == 6
-
-    with_client(environ, play)
-
-
-def test_a_document_has_as_many_passages_as_asked_for(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
-    text = "\n\n".join(
-        f"# Part {i}\n\n{'gpu' if i % 2 == 0 else 'other words'} {i} {'x ' * 200}" for i in range(9)
-    )
-    command_line(environ, "store", "--doc-id", "it", "--text", text)
-
-    async def play(client: Client) -> None:
-        many = await ask(client, "memory_search", query="gpu", mode="keyword", budget=20_000)
-        assert len(citations(many)) > 2
-        assert (
-            len(
-                citations(
-                    await ask(client, "memory_search", query="gpu", mode="keyword", per_doc=2)
-                )
-            )
-            <= 2
-        )
 
     with_client(environ, play)
 
@@ -907,18 +871,6 @@ def test_the_status_lists_collections_tags_and_keys(environ: dict[str, str], fol
         assert names.endswith(" and 12 more")
         assert "tags: ops" in lines
         assert "metadata keys: owner, tags" in lines
-
-    with_client(environ, play)
-
-
-def test_an_unknown_collection_is_told_with_those_there_are(
-    environ: dict[str, str], folder: Path
-) -> None:
-    async def play(client: Client) -> None:
-        told = "[warning: there is no collection 'memry'; there are memory]"
-        for tool, arguments in (("memory_search", {"query": "gpu"}), ("memory_list", {})):
-            answer = await ask(client, tool, collection="memry", **arguments)
-            assert answer.split("\n")[-1] == told
 
     with_client(environ, play)
 
