@@ -36,6 +36,7 @@ from hybrid_memory.surface.arguments import parse
 from hybrid_memory.surface.opening import open_store, place
 from hybrid_memory.surface.quotes import confidence_text
 from hybrid_memory.text.operators import NEEDS_QUOTES
+from tests import fake_ollama
 from tests.command import answer, in_process
 from tests.extras.run_async import connection, run_async
 from tests.fake_ollama import FakeOllama
@@ -911,12 +912,14 @@ def test_two_clients_write_and_search_at_once(environ: dict[str, str], folder: P
 
 
 def test_a_search_that_waits_for_its_embedding_holds_up_no_other_call(
-    environ: dict[str, str],
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    loaded = Event()
+    monkeypatch.setattr(fake_ollama, "_work", lambda seconds, _: seconds and loaded.wait(60))
     with FakeOllama() as ollama:
         environ |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": ollama.url}
         command_line(environ, "store", "--doc-id", "x", "--text", "gpu")
-        ollama.cold = 3.0
+        ollama.cold = 1.0  # however long this takes
         order = []
 
         async def play(client: Client) -> None:
@@ -930,6 +933,7 @@ def test_a_search_that_waits_for_its_embedding_holds_up_no_other_call(
                     await anyio.sleep(0.01)
                 await ask(client, "memory_status")
                 order.append("status")
+                loaded.set()
 
         with_client(environ, play)
         assert order == ["status", "search"]

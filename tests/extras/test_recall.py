@@ -267,7 +267,7 @@ def test_does_not_wait_for_standard_input_longer_than_it_may(tmp_path: Path) -> 
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         assert process.stdout
         assert process.stdout.read() == b""
 
