@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ import requests
 from hybrid_memory.extras.serve.command import start
 from hybrid_memory.extras.serve.server import PageServer
 from hybrid_memory.surface.arguments import parse
+from tests.command import NO_SERVER
 
 
 class Client(requests.Session):
@@ -36,6 +38,22 @@ class Client(requests.Session):
 
     def put_text(self, doc_id: str, text: str, **body: Any) -> requests.Response:
         return self.put(f"/api/documents/{doc_id}", json={"text": text, **body})
+
+
+def variables(top: Path) -> dict[str, str]:
+    """Variables of a memory in this folder with the built-in model, and nothing of the person who runs the tests."""
+    (top / "config.json").write_text("{}")
+    others = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR"))
+    }
+    return others | {
+        "HYBRID_MEMORY_CONFIG": str(top / "config.json"),
+        "HYBRID_MEMORY_DB_PATH": str(top / "memory.db"),
+        "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER,
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+    }
 
 
 @contextmanager

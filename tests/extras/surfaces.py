@@ -5,6 +5,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PAIR, PYTHON, SWITCH,
 from hybrid_memory.search.request import OPTIONS
 from hybrid_memory.storage.filters import FILTERS
 from tests.command import in_process
-from tests.extras.serving import Client, served
+from tests.extras.serving import Client, served, variables
 
 NOTES = {
     "memory/2026-01-05.md": "---\ntags: [ops]\nowner: ann\nstatus: done\n---\n# Hosts\n\n## SSH\n\nThe ssh port of heron is 22.\n\n## Keys\n\nThe ssh keys of heron are with Ann.\n",
@@ -128,8 +129,8 @@ class Surfaces:
     ) -> None:
         self._environ = environ
         self._top = top
-        self._client = client
-        self._store = store
+        self.client = client
+        self.store = store
         settings = config.merge_layers((config.LIBRARY, {"provider": "builtin"}))
 
         def opened() -> HybridStore:
@@ -137,11 +138,14 @@ class Surfaces:
 
         self._tools = Tools(opened, opened, settings, lambda path: {})
 
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return in_process(args, self._environ, self._top)
+
     def by_command(self, query: str, chosen: Mapping[str, list[str]], *more: str) -> Answer:
         options = [
             word for name, words in chosen.items() for word in flags(EVERY_OPTION[name], words)
         ]
-        done = in_process(("search", f"--query={query}", *options, *more), self._environ, self._top)
+        done = self.run("search", f"--query={query}", *options, *more)
         assert "Traceback" not in done.stderr, done.stderr
         if done.returncode == 2 or (done.returncode == 1 and not done.stdout.strip()):
             return Answer(None, done.stderr)
@@ -156,7 +160,7 @@ class Surfaces:
             ("query", query),
             *((name, word) for name, words in chosen.items() for word in words),
         ]
-        response = self._client.get("/api/search", params=given)
+        response = self.client.get("/api/search", params=given)
         assert response.status_code < 500, response.text
         if response.status_code != 200:
             return Answer(None, response.json()["detail"])
@@ -164,7 +168,7 @@ class Surfaces:
 
     def by_python(self, query: str, chosen: Mapping[str, list[str]]) -> Answer:
         try:
-            results = self._store.search(query, **values(chosen))
+            results = self.store.search(query, **values(chosen))
         except (HybridMemoryError, ValueError, TypeError) as error:
             return Answer(None, str(error))
         return Answer(json.loads(json.dumps(results)), "")
@@ -175,7 +179,7 @@ class Surfaces:
         return Answer(None, text) if answer["isError"] else Answer(text, "")
 
     def why(self, doc_id: str, query: str) -> Any:
-        done = in_process(("why", "--json", "--", doc_id, query), self._environ, self._top)
+        done = self.run("why", "--json", "--", doc_id, query)
         assert "Traceback" not in done.stderr, done.stderr
         return json.loads(done.stdout)["search"]
 
@@ -252,23 +256,17 @@ def passages(markdown: str) -> str:
 
 
 @contextmanager
-def surfaces(top: Path) -> Iterator[Surfaces]:
-    (top / "config.json").write_text("{}")
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR"))
-    } | {
-        "HYBRID_MEMORY_CONFIG": str(top / "config.json"),
-        "HYBRID_MEMORY_DB_PATH": str(top / "memory.db"),
-        "HYBRID_MEMORY_PROVIDER": "builtin",
-    }
-    for name, text in NOTES.items():
+def surfaces(top: Path, notes: Mapping[str, str] = NOTES) -> Iterator[Surfaces]:
+    """A memory of these notes, whose paths begin with a folder each, and of a stored text."""
+    environ = variables(top)
+    for name, text in notes.items():
         path = top / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
+        if path.stem == "lunch":
+            os.utime(path, (1.5e9, 1.5e9))
     commands = [
-        ("ingest", str(top / "memory"), str(top / "work")),
+        ("ingest", *sorted({str(top / Path(name).parts[0]) for name in notes})),
         ("store", "--doc-id", "decisions/ssh", "--text", "The ssh port of heron was decided in the kitchen.", "--metadata", "owner=Ann", "tags=ops"),
     ]  # fmt: skip
     for command in commands:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from hybrid_memory.registry import COMMANDS
-from hybrid_memory.storage.filters import FILTERS
 from hybrid_memory.surface.arguments import command_parser, common_parser
 from tests.command import NO_SERVER, Run, in_process, in_terminal
-from tests.extras.serve.test_options import CASES, EVERY_OPTION, NOTES, QUERY, words
+from tests.extras.serve.test_options import CASES, NOTES, QUERY
+from tests.extras.surfaces import EVERY_OPTION, flags
 
 OLD = "notes/boiler-old.md"
 # The words after a command without the option
@@ -164,7 +164,7 @@ ELSEWHERE = {
     *(("serve", flag) for flag in ("--open", "--watch")),
     ("recall", "--timeout"),  # test_recall.py
 }
-IN_SEARCH = {f"--{option.name.replace('_', '-')}" for option in EVERY_OPTION}  # test_options.py
+IN_SEARCH = {f"--{name.replace('_', '-')}" for name in EVERY_OPTION}  # test_options.py
 # What differs between two runs: times, and lines of progress on a terminal
 VARYING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d+\.\d+(?= ms)|_ms\": [\d.]+|[\d.]+ s\b|\s+\d+\.\d(?=\s)|\r[^\r\n]*\x1b\[K"
@@ -185,8 +185,7 @@ def cases() -> Iterator[Any]:
             elif flag == "--json":
                 case = plain, (*plain, flag)
             elif command in ("list", "recall") and name in CASES:
-                [option] = [each for each in FILTERS.values() if each.name == name]
-                given = [f"{flag}={word}" for word in words(option, CASES[name][0])]
+                given = flags(EVERY_OPTION[name], CASES[name][0])
                 case = plain, (*plain, *given)
             else:
                 continue

@@ -1,5 +1,6 @@
 """The command `init`: what it finds, what it asks, what it takes in, and the lines that it prints."""
 
+import io
 import json
 import os
 import pty
@@ -8,12 +9,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 import hybrid_memory
+from hybrid_memory import paths
 from hybrid_memory.extras.environment import EXTRAS, has
-from tests.command import Run, answer, as_process, in_terminal
+from tests.command import Run, answer, as_process, in_process, in_terminal
 
 # The child only executes another program, so no lock of another thread can stop it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
@@ -172,11 +175,13 @@ def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path
     }  # fmt: skip
 
 
-def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
+def test_a_terminal_shows_what_is_left_out_and_is_asked_for_notes_and_for_sessions_apart(
     workspace: Path, environ: dict[str, str], run: Run
 ) -> None:
     status, seen = typed(environ, "n\n", "init", str(workspace))
     assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
+    assert "Left out, 1 file: skills and ignored files" in seen
+    assert re.search(r"/skills  \(1 file, \d+ bytes\)", seen)
     assert "Ingest 7 files? [Y/n]" in seen
     assert "of sessions" not in seen
     status, seen = typed(environ, "\n\n", "init", str(workspace))  # what Enter means
@@ -212,18 +217,22 @@ def test_the_installed_command_is_named_as_the_shell_finds_it(
     workspace: Path, environ: dict[str, str]
 ) -> None:
     script = Path(sys.executable).parent / "hybrid-memory"
-    for path, name in (
-        (f"{script.parent}:{environ['PATH']}", "hybrid-memory"),
-        ("/usr/bin:/bin", str(script)),
+    by_uv = {"PATH": f"{script.parent}:/usr/bin:/bin", "UV_RUN_RECURSION_DEPTH": "1"}
+    for variables, name in (
+        ({"PATH": f"{script.parent}:{environ['PATH']}"}, "hybrid-memory"),
+        ({"PATH": "/usr/bin:/bin"}, str(script)),
+        (by_uv, str(script)),
     ):
         done = subprocess.run(
             [script, "init", workspace, "--yes"],
-            env=environ | {"PATH": path},
+            env=environ | variables,
             capture_output=True,
             text=True,
         )
-        assert shlex.split(answer(done)["next"][0])[0] == name
-        assert shlex.split(answer(done)["crontab"])[5] == str(script)
+        told = answer(done)
+        assert shlex.split(told["next"][0])[0] == name
+        assert f"`{name} " in told["agents_md"]
+        assert shlex.split(told["crontab"])[5] == str(script)
 
 
 def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run: Run) -> None:
@@ -314,20 +323,19 @@ def test_a_second_workspace_is_taken_in_beside_the_first_one(
 
 
 def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
-    environ: dict[str, str], home: Path, tmp_path: Path
+    environ: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = tmp_path / "installed"
     installed.mkdir()
     (installed / "hybrid_memory").symlink_to(Path(hybrid_memory.__file__).parent)
+    monkeypatch.setattr(paths, "CHECKOUT", str(installed))
     data = tmp_path / "data"
     environ = {key: value for key, value in environ.items() if key != "HYBRID_MEMORY_DB_PATH"}
     environ |= {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(data)}
 
     def run(*args: str, cwd: Path = tmp_path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hybrid_memory", *args]
-        return subprocess.run(
-            command, env=environ, cwd=cwd, input=stdin, capture_output=True, text=True
-        )
+        with patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()))):
+            return in_process(args, environ, cwd)
 
     memories = []
     for top in (home / "A", home / "B", tmp_path / "other/B"):
@@ -361,7 +369,7 @@ def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
             assert "stork" in answer(run("search", "stork", "--json", cwd=top))[0]["text"]
         call = {"name": "memory_search", "arguments": {"query": "heron wader", "floor": 0}}
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        found = run("mcp", cwd=below, stdin=json.dumps(asked) + "\n").stdout
+        found = as_process(("mcp",), environ, below, input=json.dumps(asked) + "\n").stdout
         assert f"The heron of {top} nests." in found
         assert "The wader came back." in found
         assert found.count("The heron of") == 1
@@ -371,26 +379,6 @@ def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
     assert both.returncode == 0
     found = run("search", "heron", "--json").stdout
     assert found.count("The heron of") == 2
-
-
-def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(
-    workspace: Path, environ: dict[str, str]
-) -> None:
-    _, seen = typed(environ, "n\n", "init", str(workspace))
-    assert "Left out, 1 file: skills and ignored files" in seen
-    assert re.search(r"/skills  \(1 file, \d+ bytes\)", seen)
-
-
-def test_under_uv_run_the_program_is_named_by_its_whole_path(
-    workspace: Path, environ: dict[str, str]
-) -> None:
-    script = Path(sys.executable).parent / "hybrid-memory"
-    environ |= {"PATH": f"{script.parent}:/usr/bin:/bin", "UV_RUN_RECURSION_DEPTH": "1"}
-    done = subprocess.run(
-        [script, "init", workspace, "--yes"], env=environ, capture_output=True, text=True
-    )
-    assert shlex.split(answer(done)["next"][0])[0] == str(script)
-    assert f"`{script} " in answer(done)["agents_md"]
 
 
 def test_the_lines_name_the_provider_that_an_option_chose(workspace: Path, run: Run) -> None:

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import date
 from functools import partial
@@ -28,6 +28,7 @@ from hybrid_memory.extras import agent_text
 from hybrid_memory.extras.mcp.stdio import StdioServer
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.extras.recall.state import RecallSession, end_turn, note_turn
+from hybrid_memory.extras.serve.bounds import bounds_of
 from hybrid_memory.search.advice import FAINT, IF_ABSENT, OTHER_WORDS
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import opening
@@ -35,6 +36,7 @@ from hybrid_memory.surface.arguments import parse
 from hybrid_memory.surface.opening import open_store, place
 from hybrid_memory.surface.quotes import confidence_text
 from hybrid_memory.text.operators import NEEDS_QUOTES
+from tests import fake_ollama
 from tests.command import answer, in_process
 from tests.extras.run_async import connection, run_async
 from tests.fake_ollama import FakeOllama
@@ -62,21 +64,26 @@ def command_line(environ: dict[str, str], *args: str) -> Any:
     return answer(in_process(args, environ, Path.cwd()))
 
 
+def tools_of(*words: str) -> Tools:
+    """The tools of the command with these options."""
+    args = parse(words)
+    return Tools(
+        lambda: open_store(args),
+        lambda: open_store(args, create=True),
+        opening.settings(args),
+        partial(place, args),
+        bounds_of(args),
+    )
+
+
 def with_client(
     environ: dict[str, str], play: Callable[[Client], Awaitable[None]], mode: Any = "auto"
 ) -> None:
     """Run `play` with a client of a server in this process. The mode "legacy" shakes hands."""
-    args = parse(["mcp"])
 
     async def connect() -> None:
-        tools = Tools(
-            lambda: open_store(args),
-            lambda: open_store(args, create=True),
-            opening.settings(args),
-            partial(place, args),
-        )
         with anyio.fail_after(60):
-            async with Client(connection(tools), mode=mode) as client:
+            async with Client(connection(tools_of("mcp")), mode=mode) as client:
                 await play(client)
 
     with patch.dict(os.environ, environ, clear=True):
@@ -174,13 +181,6 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
     told = await client.call_tool(tool, arguments)
     assert told.is_error
     return str(told.content[0].text)
-
-
-def test_a_search_without_words_is_an_error(environ: dict[str, str]) -> None:
-    async def play(client: Client) -> None:
-        assert "query: is empty" in await refusal(client, "memory_search", query=" ")
-
-    with_client(environ, play)
 
 
 def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, str]) -> None:
@@ -290,14 +290,14 @@ def test_many_documents_are_several_pages_of_resources(environ: dict[str, str]) 
     with_client(environ, play)
 
 
-def replies_to(environ: dict[str, str], *messages: Any) -> list[Any]:
-    """What a server process writes, to lines that may be no messages at all."""
+def replies_to(environ: dict[str, str], *messages: Any, options: Sequence[str] = ()) -> list[Any]:
+    """What the server writes, to lines that may be no messages at all."""
     lines = [text if isinstance(text, str) else json.dumps(text) for text in messages]
-    done = subprocess.run(
-        [*COMMAND, "mcp"], env=environ, input="\n".join(lines), capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    written: list[bytes] = []
+    with patch.dict(os.environ, environ, clear=True):
+        server = StdioServer(tools_of("mcp", *options))
+        server.serve((line.encode() for line in lines), written.append)
+    return [json.loads(line) for line in written]
 
 
 def test_results_of_the_newest_revision_say_how_long_they_hold(environ: dict[str, str]) -> None:
@@ -432,7 +432,6 @@ def test_a_note_or_a_text_can_replace_an_older_one(environ: dict[str, str], fold
     )
 
 
-@pytest.mark.both_engines
 def test_a_search_answers_with_passages_under_their_citations(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -455,7 +454,7 @@ def test_a_search_answers_with_passages_under_their_citations(
         assert (await ask(client, "memory_list", limit=1)).endswith("[1 of 2 documents]")
         assert "chunk_count: 2\n" in await ask(client, "memory_status")
 
-    with_server_processes(environ, play)
+    with_client(environ, play)
 
 
 def test_texts_that_are_read_are_quoted(environ: dict[str, str]) -> None:
@@ -490,19 +489,6 @@ def test_no_name_is_a_line_of_its_own(environ: dict[str, str], tmp_path: Path) -
             assert not re.search(r"^\[warning", text, re.MULTILINE), text
 
     command_line(environ, "ingest", "--path", str(folder))
-    with_client(environ, play)
-
-
-def test_the_newest_comes_first_where_a_half_life_is_given(environ: dict[str, str]) -> None:
-    async def play(client: Client) -> None:
-        texts = {"2020-01-05": "the ssh port is 22", "2020-06-05": "ssh slept after lunch"}
-        for day, text in texts.items():
-            await ask(client, "memory_store", doc_id=f"log/{day}", text=text)
-        usual = await ask(client, "memory_search", query="ssh port", mode="keyword")
-        newest = await ask(client, "memory_search", query="ssh port", mode="keyword", half_life=30)
-        assert citations(usual) == ["log/2020-01-05#L1-L1", "log/2020-06-05#L1-L1"]
-        assert citations(newest) == citations(usual)[::-1]
-
     with_client(environ, play)
 
 
@@ -584,7 +570,7 @@ def test_most_of_a_reply_is_passages(environ: dict[str, str], tmp_path: Path) ->
             len(citations(await ask(client, "memory_search", query="gpu password", limit=2))) == 2
         )
 
-    with_server_processes(environ, play)
+    with_client(environ, play)
 
 
 def test_an_answer_ends_where_relevance_ends_unless_a_budget_is_to_be_filled(
@@ -608,31 +594,9 @@ def test_an_answer_ends_where_relevance_ends_unless_a_budget_is_to_be_filled(
     with_client(environ, play)
 
 
-def test_a_document_has_as_many_passages_as_asked_for(
-    environ: dict[str, str], tmp_path: Path
+def test_filters_of_a_list_are_those_of_the_command_line(
+    environ: dict[str, str], folder: Path
 ) -> None:
-    text = "\n\n".join(
-        f"# Part {i}\n\n{'gpu' if i % 2 == 0 else 'other words'} {i} {'x ' * 200}" for i in range(9)
-    )
-    command_line(environ, "store", "--doc-id", "it", "--text", text)
-
-    async def play(client: Client) -> None:
-        many = await ask(client, "memory_search", query="gpu", mode="keyword", budget=20_000)
-        assert len(citations(many)) > 2
-        assert (
-            len(
-                citations(
-                    await ask(client, "memory_search", query="gpu", mode="keyword", per_doc=2)
-                )
-            )
-            <= 2
-        )
-
-    with_client(environ, play)
-
-
-@pytest.mark.both_engines
-def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: Path) -> None:
     (folder / "tagged.md").write_text(
         "---\ntags: [a, b]\nproject: x\n---\nThe server of the project.\n"
     )
@@ -653,26 +617,17 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
                 ("--since", "2026-01", "--until", "2026-01-31"),
             ),
         ):
-            asked = {"query": "server or Raspberry", "floor": 0, "stop": 0} | arguments
-            found = await ask(client, "memory_search", **asked)
-            hits = command_line(environ, "search", "server or Raspberry", *options)
-            assert citations(found) == [hit["citation"] for hit in hits] != [], options
             listed = (await ask(client, "memory_list", **arguments)).split("\n")[:-1]
             documents = command_line(environ, "list", *options)["documents"]
-            assert [line.split()[-1] for line in listed] == [
-                document["doc_id"] for document in documents
-            ], options
-        nothing = await ask(client, "memory_search", query="zebra", floor=0.9)
-        assert nothing.startswith("No strong match: no result with confidence 0.9 or more;")
-        assert "the best is memory/" in nothing
-        assert "'soon' is not a date" in await refusal(
-            client, "memory_search", query="x", since="soon"
-        )
+            assert (
+                [line.split()[-1] for line in listed]
+                == [document["doc_id"] for document in documents]
+                != []
+            ), options
 
     with_client(environ, play)
 
 
-@pytest.mark.both_engines
 def test_search_takes_in_what_changed_before_it(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
@@ -737,7 +692,6 @@ def test_update_embeds_what_was_stored_while_the_server_was_down(
         with_client(environ | of_ollama, play)
 
 
-@pytest.mark.both_engines
 def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         assert await ask(client, "memory_update") == "nothing has changed"
@@ -784,7 +738,6 @@ def test_stored_text_is_found_and_forgotten(environ: dict[str, str]) -> None:
     with_client(environ, play)
 
 
-@pytest.mark.both_engines
 def test_a_files_document_is_not_deleted(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         message = await refusal(client, "memory_delete", doc_id="memory/pi.md")
@@ -797,7 +750,6 @@ def test_a_files_document_is_not_deleted(environ: dict[str, str], folder: Path) 
     with_client(environ, play)
 
 
-@pytest.mark.both_engines
 def test_failures_are_tool_errors_for_an_agent(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         message = await refusal(client, "memory_get", target="memory/pie.md")
@@ -809,9 +761,6 @@ def test_failures_are_tool_errors_for_an_agent(environ: dict[str, str], folder: 
         (folder / "pi.md").unlink()
         message = await refusal(client, "memory_get", target="memory/pi.md")
         assert message.endswith("is gone; memory_update removes it from the memory")
-        assert "limit" in await refusal(client, "memory_search", query="x", limit=0)
-        assert "doc_id" in await refusal(client, "memory_store", doc_id="", text="x")
-        assert "mode" in await refusal(client, "memory_search", query="x", mode="fuzzy")
         assert "hunter2" in await ask(client, "memory_search", query="hunter2")  # and it goes on
 
     with_client(environ, play)
@@ -851,6 +800,7 @@ def test_messages_name_no_command_that_an_agent_cannot_run(told: str, expected: 
         ("memory_list", {"tagg": "x"}, "memory_list has no argument 'tagg'; did you mean tag?"),
         ("memory_update", {"all": True}, "memory_update has no argument 'all'; it takes no arguments"),
         ("memory_list", {"tag": "a", "tags": "b"}, "tag is given twice, once as tags"),
+        ("memory_search", {"query": " "}, "query: is empty; memory_list names the documents"),
         ("memory_search", {"query": "gpu", "limit": 0}, "limit: 0 is less than 1"),
         ("memory_search", {"query": "gpu", "limit": "many"}, "limit: 'many' is not a whole number"),
         ("memory_search", {"mode": "fuzzy"},
@@ -926,18 +876,6 @@ def test_the_status_lists_collections_tags_and_keys(environ: dict[str, str], fol
     with_client(environ, play)
 
 
-def test_an_unknown_collection_is_told_with_those_there_are(
-    environ: dict[str, str], folder: Path
-) -> None:
-    async def play(client: Client) -> None:
-        told = "[warning: there is no collection 'memry'; there are memory]"
-        for tool, arguments in (("memory_search", {"query": "gpu"}), ("memory_list", {})):
-            answer = await ask(client, tool, collection="memry", **arguments)
-            assert answer.split("\n")[-1] == told
-
-    with_client(environ, play)
-
-
 def test_names_that_are_not_unicode_are_told_as_text(environ: dict[str, str], folder: Path) -> None:
     (folder / os.fsdecode(b"caf\xe9.md")).write_text("espresso")
     command_line(environ, "ingest", "--path", str(folder))
@@ -974,12 +912,14 @@ def test_two_clients_write_and_search_at_once(environ: dict[str, str], folder: P
 
 
 def test_a_search_that_waits_for_its_embedding_holds_up_no_other_call(
-    environ: dict[str, str],
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    loaded = Event()
+    monkeypatch.setattr(fake_ollama, "_work", lambda seconds, _: seconds and loaded.wait(60))
     with FakeOllama() as ollama:
         environ |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": ollama.url}
         command_line(environ, "store", "--doc-id", "x", "--text", "gpu")
-        ollama.cold = 3.0
+        ollama.cold = 1.0  # however long this takes
         order = []
 
         async def play(client: Client) -> None:
@@ -993,6 +933,7 @@ def test_a_search_that_waits_for_its_embedding_holds_up_no_other_call(
                     await anyio.sleep(0.01)
                 await ask(client, "memory_status")
                 order.append("status")
+                loaded.set()
 
         with_client(environ, play)
         assert order == ["status", "search"]
@@ -1078,15 +1019,7 @@ def test_a_batch_is_answered_in_the_one_revision_that_has_it(
         batch,
         [],
     ]
-    done = subprocess.run(
-        [*COMMAND, "mcp"],
-        env=environ,
-        input="".join(json.dumps(line) + "\n" for line in lines),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, *rest = map(json.loads, done.stdout.splitlines())
+    first, *rest = replies_to(environ, *lines)
     assert first["result"]["protocolVersion"] == revision
     lists = [each for each in rest if isinstance(each, list)]
     errors = [each["error"]["code"] for each in rest if isinstance(each, dict)]
@@ -1104,14 +1037,8 @@ def test_instructions_are_the_rules_of_the_skill(
     environ: dict[str, str], folder: Path, options: list[str]
 ) -> None:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
-    done = subprocess.run(
-        [*COMMAND, "mcp", *options],
-        env=environ,
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-    )
-    instructions = json.loads(done.stdout)["result"]["instructions"]
+    [reply] = replies_to(environ, asked, options=options)
+    instructions = reply["result"]["instructions"]
     for rule in (agent_text.SUBJECTS, agent_text.CITE, agent_text.CONFLICTS, agent_text.DATA):
         assert rule in instructions
         assert rule in agent_text.paragraph("hm")
@@ -1133,9 +1060,7 @@ def test_bad_settings_end_the_server_before_it_serves(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "config.json").write_text('{"chunksize": 1}')
-    done = subprocess.run(
-        [*COMMAND, "mcp"], env=environ, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    done = in_process(("mcp",), environ, tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert "unknown key 'chunksize'" in done.stderr
 

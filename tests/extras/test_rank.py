@@ -50,14 +50,14 @@ def judged() -> Iterator[HybridStore]:
 @pytest.mark.parametrize(
     ("settings", "pairs"),
     [
-        ({}, 20),
-        ({"limit": 3}, 12),
-        ({"per_doc": 1}, 12),
-        ({"min_confidence": 0.4}, 12),
-        ({"min_score": 0.4}, 12),
-        ({"stop": 0.6}, 12),
-        ({"half_life_days": 30.0}, 12),
-        ({"limit": 4, "per_doc": 2, "min_confidence": 0.3, "min_score": 0.2}, 12),
+        ({}, 12),
+        ({"limit": 3}, 6),
+        ({"per_doc": 1}, 6),
+        ({"min_confidence": 0.4}, 6),
+        ({"min_score": 0.4}, 6),
+        ({"stop": 0.6}, 6),
+        ({"half_life_days": 30.0}, 6),
+        ({"limit": 4, "per_doc": 2, "min_confidence": 0.3, "min_score": 0.2}, 6),
     ],
     ids=str,
 )
@@ -83,7 +83,7 @@ def test_it_is_the_search_itself_under_any_settings(
             assert found["rank"] == ranked.index(doc_id) + 1, (query, doc_id)
         assert (found["left_out_by"] is None) == (found["is_shown"] or found["rank"] is None)
         shown_notes += found["is_shown"]
-    assert 2 <= shown_notes < pairs
+    assert 0 < shown_notes < pairs
 
 
 def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStore) -> None:

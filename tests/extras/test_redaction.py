@@ -201,12 +201,12 @@ def test_each_link_and_each_level_is_needed(
     fewer = without(field, row)
     monkeypatch.setattr(named_secrets, "rules", lambda: fewer)
     named_secrets._level.cache_clear()
-    changed = any(redact(text) != REDACTED[text] for text in REDACTED)
+    changed = any(redact(text) != REDACTED[text] for text in reversed(REDACTED))  # rare forms first
     named_secrets._level.cache_clear()
     assert changed
 
 
-LENGTH, LITTLE = 10_000, 0.01  # characters, and the seconds that they may take however these grow
+LENGTH, LITTLE = 4_000, 0.0016  # characters, and the seconds that they may take however these grow
 MOST_OF_NAMES = 200  # times the CPU of prose, for a text of nothing but names or commands
 FLOODS = [" ", "\n", "a", "A", "1", "-", "_", "=", ":", "/", ".", ",", ";", "<", ">", "|", "&", "\\", '"', "'", "`", "a ", "a.", "a=", "A_", "://", "\n" + "a" * 64]  # fmt: skip
 

@@ -53,7 +53,7 @@ class Watching:
             self.lines.append(line)
 
     def wait_for(self, words: str, after: int = 0) -> str:
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             for line in self.lines[after:]:
                 if words in line:
@@ -64,7 +64,7 @@ class Watching:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        status = self.process.wait(20)
+        status = self.process.wait(60)
         self._reader.join()
         return status
 

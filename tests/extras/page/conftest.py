@@ -44,7 +44,8 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--in-process-gpu", "--disable-sof
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    chromium = shutil.which("chromium")
+    # Where it is installed, the one without a window takes a third less processor time.
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
         if os.environ.get("HYBRID_MEMORY_TEST_BROWSER") == "required":
             pytest.fail("there is no Chromium: apt-get install chromium")

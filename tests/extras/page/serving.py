@@ -1,6 +1,5 @@
 """A `hybrid-memory serve` in a process of its own."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.command import NO_SERVER
+from tests.extras.serving import variables
 
 PATTERNS = [f"--pattern=*.{ending}" for ending in ("md", "org", "rst", "txt")]
 
@@ -27,17 +26,7 @@ def serving(folder: Path, files: Mapping[str, str | bytes], *options: str) -> It
         path = folder / "notes" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    (folder / "config.json").write_text('{"provider": "builtin"}')
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("HYBRID_MEMORY_", "OLLAMA_"))
-    }
-    environ = kept | {
-        "HYBRID_MEMORY_CONFIG": str(folder / "config.json"),
-        "HYBRID_MEMORY_DB_PATH": str(folder / "memory.db"),
-        "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER,
-    }
+    environ = variables(folder)
     command = [sys.executable, "-m", "hybrid_memory"]
     (folder / "notes").mkdir(exist_ok=True)
     subprocess.run(

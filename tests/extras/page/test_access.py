@@ -58,9 +58,12 @@ def test_every_failure_is_for_everyone(open_page: Open, axe: Any, state: str) ->
     checked(page, axe)
 
 
-def test_memory_that_is_empty_is_for_everyone(open_page: Open, axe: Any, serve: Serve) -> None:
+def test_memory_that_is_empty_says_how_to_fill_it_to_everyone(
+    open_page: Open, axe: Any, serve: Serve
+) -> None:
     page = open_page("", url=serve({}).url, width=1440)
-    page.wait_for_selector("#overview :is(.good, .bad, .nothing)")
+    page.wait_for_selector("text=This memory is empty")
+    assert "hybrid-memory ingest" in page.locator("#overview code").inner_text()
     checked(page, axe)
 
 

@@ -72,7 +72,7 @@ def test_text_that_cannot_be_parsed_is_shown_as_it_is(
     open_page: Open, doc: str, words: str
 ) -> None:
     page = open_page(f"?doc=notes/{doc}.md")
-    page.wait_for_selector(f".sheet >> text={words}", timeout=15_000)
+    page.wait_for_selector(f".sheet >> text={words}")
     page.fill("#q", "boiler")  # the page still answers
     page.wait_for_selector("#results li")
 

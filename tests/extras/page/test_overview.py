@@ -1,13 +1,14 @@
 """What the page shows while nothing is asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from tests.extras.page.notes import NOTES
-from tests.extras.page.serving import Server
+from tests.extras.page.serving import Server, serving
 
 Open = Callable[..., Any]
-Serve = Callable[..., Server]
 
 
 def test_overview_says_what_the_memory_holds(open_page: Open) -> None:
@@ -56,13 +57,6 @@ def test_tag_leads_to_its_documents_and_back(open_page: Open) -> None:
     page.wait_for_selector(".figures")
 
 
-def test_empty_memory_says_how_to_fill_it(open_page: Open, serve: Serve) -> None:
-    server = serve({})
-    page = open_page(url=server.url)
-    page.wait_for_selector("text=This memory is empty")
-    assert "hybrid-memory ingest" in page.locator("#overview code").inner_text()
-
-
 def test_newest_are_the_last_dates_where_all_changed_on_one_day(open_page: Open) -> None:
     page = open_page()
     page.wait_for_selector(".newest")
@@ -91,23 +85,30 @@ def test_broken_links_lead_to_where_they_stand(open_page: Open) -> None:
     assert "lines=8" in page.url
 
 
-def test_what_no_longer_holds_is_named_with_the_reason(open_page: Open, serve: Serve) -> None:
-    files = {
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A memory with a day of each year, with copies, and with what no longer holds."""
+    days = {f"{year}-03-05.md": f"# Day\n\nIn {year}.\n" for year in range(2010, 2021)}
+    notes = {
+        "a.md": "The same.\n",
+        "b.md": "The same.\n",
         "old.md": "---\nsuperseded_by: new\n---\n# Old\n\nIt was so.\n",
         "new.md": "# New\n\nSo.\n",
     }
-    server = serve(files)
-    page = open_page(url=server.url)
+    with serving(tmp_path_factory.mktemp("old"), days | notes) as server:
+        yield server
+
+
+def test_what_no_longer_holds_is_named_with_the_reason(open_page: Open, old: Server) -> None:
+    page = open_page(url=old.url)
     page.wait_for_selector(".superseded")
     assert page.locator(".superseded li").inner_text() == "old its metadata name a successor: new"
     page.click(".superseded li a")
     page.wait_for_selector("#reader h1:text-is('Old')")
 
 
-def test_every_year_is_in_the_chart_and_copies_are_told(open_page: Open, serve: Serve) -> None:
-    files = {f"{year}-03-05.md": f"# Day\n\nIn {year}.\n" for year in range(2010, 2021)}
-    server = serve(files | {"a.md": "The same.\n", "b.md": "The same.\n"})
-    page = open_page(url=server.url)
+def test_every_year_is_in_the_chart_and_copies_are_told(open_page: Open, old: Server) -> None:
+    page = open_page(url=old.url)
     page.wait_for_selector(".copies")
     assert page.locator(".copies li").inner_text() == "notes/a.md = notes/b.md"
     assert page.locator(".months a").count() == 11

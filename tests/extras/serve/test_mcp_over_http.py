@@ -47,9 +47,9 @@ def test_an_agent_searches_reads_and_stores(client: Client) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_documents_and_the_prompt_are_those_of_standard_output(client: Client, mode: Any) -> None:
+def test_documents_and_the_prompt_are_those_of_standard_output(reader: Client, mode: Any) -> None:
     async def play() -> None:
-        async with connected(client.base, mode=mode) as agent:
+        async with connected(reader.base, mode=mode) as agent:
             listed = (await agent.list_resources()).resources
             assert "memory/pi.md" in {resource.name for resource in listed}
             [content] = (await agent.read_resource("memory:///memory/pi.md")).contents
@@ -114,17 +114,17 @@ HEADERS = {
     ],
 )
 def test_headers_must_agree_with_a_request(
-    client: Client, headers: dict[str, str], method: str, params: Any, status: int, code: int | None
+    reader: Client, headers: dict[str, str], method: str, params: Any, status: int, code: int | None
 ) -> None:
     message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
-    answer = client.post("/mcp", json=message, headers=headers)
+    answer = reader.post("/mcp", json=message, headers=headers)
     assert (answer.status_code, answer.json()["id"]) == (status, 7)
     assert answer.json().get("error", {}).get("code") == code
 
 
-def test_a_notification_has_no_answer_and_there_are_no_streams(client: Client) -> None:
-    told = client.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+def test_a_notification_has_no_answer_and_there_are_no_streams(reader: Client) -> None:
+    told = reader.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert (told.status_code, told.content) == (202, b"")
-    assert client.get("/mcp").status_code == client.delete("/mcp").status_code == 405
-    assert client.post("/mcp", data="{}").status_code == 415
-    assert client.post("/mcp", json=[]).status_code == 422
+    assert reader.get("/mcp").status_code == reader.delete("/mcp").status_code == 405
+    assert reader.post("/mcp", data="{}").status_code == 415
+    assert reader.post("/mcp", json=[]).status_code == 422

@@ -16,7 +16,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
         yield memory
 
 
-@settings(derandomize=True)
+@settings(derandomize=True, max_examples=25)
 @given(query=QUERIES, chosen=choices())
 def test_every_surface_gives_the_same_answer(
     memory: Surfaces, query: str, chosen: dict[str, list[str]]

@@ -6,11 +6,9 @@ from urllib.parse import quote
 
 import pytest
 import requests
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from hybrid_memory.extras.serve import openapi
 from hybrid_memory.extras.serve.routes import OPERATIONS as ROWS
@@ -21,11 +19,12 @@ from tests.extras.serving import Client, served
 DESCRIPTION = openapi.description(ROWS)
 PATHS = DESCRIPTION["paths"]
 OPERATIONS = [(method, path) for path, item in PATHS.items() for method in item]
-SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
 
 
-def test_the_document_is_valid_and_served(client: Client) -> None:
-    found = client.json("/api/openapi.json")
+def test_the_document_is_valid_and_served(reader: Client) -> None:
+    from openapi_spec_validator import OpenAPIV31SpecValidator
+
+    found = reader.json("/api/openapi.json")
     assert list(OpenAPIV31SpecValidator(found).iter_errors()) == []
     assert found["openapi"] == "3.1.0"
 
@@ -52,6 +51,28 @@ def test_its_examples_work(client: Client, method: str, path: str) -> None:
         assert answer.status_code < 300, answer.text
 
 
+@pytest.fixture(scope="module")
+def generator() -> Any:
+    """It is imported where it is used only: that takes longer than these tests, in every worker."""
+    import schemathesis
+
+    return schemathesis
+
+
+@pytest.fixture(scope="module")
+def schema(generator: Any) -> Any:
+    return generator.openapi.from_dict(DESCRIPTION)
+
+
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "response_headers_conformance",
+]
+
+
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 @settings(
     max_examples=8, deadline=None, database=None, phases=[Phase.generate],
@@ -59,24 +80,11 @@ def test_its_examples_work(client: Client, method: str, path: str) -> None:
 )  # fmt: skip
 @given(data=st.data())
 def test_whatever_fits_or_does_not_fit_gets_a_described_answer(
-    client: Client, method: str, path: str, data: st.DataObject
+    generator: Any, schema: Any, reader: Client, method: str, path: str, data: st.DataObject
 ) -> None:
-    case = data.draw(SCHEMA[path][method].as_strategy())
-    answer = case.call(base_url=client.base)
-    case.validate_response(answer, checks=CHECKS)
-
-
-CHECKS = [
-    schemathesis.checks.not_a_server_error,
-    *schemathesis.checks.CHECKS.get_by_names(
-        [
-            "status_code_conformance",
-            "content_type_conformance",
-            "response_schema_conformance",
-            "response_headers_conformance",
-        ]
-    ),
-]
+    case = data.draw(schema[path][method].as_strategy())
+    answer = case.call(base_url=reader.base)
+    case.validate_response(answer, checks=generator.checks.CHECKS.get_by_names(CHECKS))
 
 
 def test_an_id_may_have_line_breaks(client: Client) -> None:
@@ -88,8 +96,8 @@ def test_an_id_may_have_line_breaks(client: Client) -> None:
 
 @given(doc_id=st.text(min_size=1, max_size=20))
 @settings(max_examples=10, deadline=None, database=None, suppress_health_check=[*HealthCheck])
-def test_any_id_gets_an_answer(client: Client, doc_id: str) -> None:
-    answer = client.get(f"/api/documents/{quote(doc_id.encode('utf-8', 'replace'), safe='')}")
+def test_any_id_gets_an_answer(reader: Client, doc_id: str) -> None:
+    answer = reader.get(f"/api/documents/{quote(doc_id.encode('utf-8', 'replace'), safe='')}")
     assert answer.status_code in (200, 404)
 
 

@@ -1,9 +1,7 @@
 """Every option of a search on every surface that has it: it changes the answer, and everywhere alike."""
 
-import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,14 @@ from hybrid_memory.extras.mcp.tools import Tools
 from hybrid_memory.extras.serve import parameters
 from hybrid_memory.extras.serve.api import Operation
 from hybrid_memory.extras.serve.routes import OPERATIONS
-from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PAIR, PYTHON, SWITCH, Option
-from hybrid_memory.search.request import OPTIONS
+from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PYTHON, Option
 from hybrid_memory.storage.filters import FILTERS
 from hybrid_memory.surface.arguments import command_parser
-from tests.command import Run, answer
+from tests.command import Run
 from tests.extras.serving import Client
+from tests.extras.surfaces import EVERY_OPTION, Surfaces, surfaces
+
+Chosen = dict[str, list[str]]
 
 NOTES = {
     "2026-01-05.md": "---\ntags: [ops]\nowner: ann\n---\n# Hosts\n\n## SSH\n\nThe ssh port of heron is 22.\n\n"
@@ -35,37 +35,37 @@ NOTES = {
 }
 QUERY = "ssh port of heron"
 
-# A value of each option that changes the answer to QUERY or to a query of its own
-CASES: dict[str, tuple[Any, str]] = {
-    "limit": (1, QUERY),
-    "mode": ("keyword", QUERY),
+# The words of a value of each option that changes the answer to QUERY or to a query of its own
+CASES: dict[str, tuple[list[str], str]] = {
+    "limit": (["1"], QUERY),
+    "mode": (["keyword"], QUERY),
     "also": (["soup with bread", "what is for lunch"], QUERY),
-    "context": (1, QUERY),
-    "per_doc": (1, QUERY),
-    "min_score": (0.5, QUERY),
-    "min_confidence": (0.4, QUERY),
-    "floor": (0.9, "heron bread crane rack zebra"),
-    "stop": (0.9, QUERY),
-    "half_life": (3, QUERY),
-    "sort": ("date", QUERY),
-    "in_force": (True, "when is the boiler serviced"),
-    "today": ("2026-01-06", "what happened yesterday with heron?"),
-    "budget": (400, QUERY),
-    "explain": (True, QUERY),
-    "exact": (True, QUERY),
-    "fts_syntax": (True, "ssh NOT port"),
-    "rerank": (False, QUERY),
-    "typed": (True, "crane heron li"),
-    "collection": ("decisions", QUERY),
-    "in": ("notes/2026-*", QUERY),
+    "context": (["1"], QUERY),
+    "per_doc": (["1"], QUERY),
+    "min_score": (["0.5"], QUERY),
+    "min_confidence": (["0.4"], QUERY),
+    "floor": (["0.9"], "heron bread crane rack zebra"),
+    "stop": (["0.9"], QUERY),
+    "half_life": (["3"], QUERY),
+    "sort": (["date"], QUERY),
+    "in_force": (["true"], "when is the boiler serviced"),
+    "today": (["2026-01-06"], "what happened yesterday with heron?"),
+    "budget": (["400"], QUERY),
+    "explain": (["true"], QUERY),
+    "exact": (["true"], QUERY),
+    "fts_syntax": (["true"], "ssh NOT port"),
+    "rerank": (["false"], QUERY),
+    "typed": (["true"], "crane heron li"),
+    "collection": (["decisions"], QUERY),
+    "in": (["notes/2026-*"], QUERY),
     "tag": (["ops"], QUERY),
-    "where": ({"owner": ["ann"]}, QUERY),
-    "since": ("2026-02", QUERY),
-    "until": ("2026-02", QUERY),
-    "modified_since": ("2026-01-01", QUERY),
-    "heading": ("Keys", QUERY),
-    "role": ("assistant", QUERY),
-    "linked_to": ("heron", QUERY),
+    "where": (["owner=ann"], QUERY),
+    "since": (["2026-02"], QUERY),
+    "until": (["2026-02"], QUERY),
+    "modified_since": (["2026-01-01"], QUERY),
+    "heading": (["Keys"], QUERY),
+    "role": (["assistant"], QUERY),
+    "linked_to": (["heron"], QUERY),
 }
 SAME_RESULTS = {
     "explain",  # says more of the same results
@@ -76,58 +76,46 @@ SAME_RESULTS = {
 
 @pytest.fixture
 def folder(tmp_path: Path, run: Run) -> Path:
+    """The notes, ingested: for what changes them."""
     folder = tmp_path / "notes"
     folder.mkdir()
     for name, text in NOTES.items():
         (folder / name).write_text(text)
-    os.utime(folder / "lunch.md", (1.5e9, 1.5e9))
     assert run("ingest", "--path", str(folder)).returncode == 0
-    text = "The ssh port of heron was decided in the kitchen."
-    assert run("store", "--doc-id", "decisions/ssh", "--text", text).returncode == 0
     return folder
 
 
-def words(option: Option, value: Any) -> list[str]:
-    """The value as it is written on the command line and over HTTP."""
-    if option.kind is PAIR:
-        return [f"{key}={item}" for key, items in value.items() for item in items]
-    if option.kind is SWITCH:
-        return ["true" if value else "false"]
-    return [str(item) for item in (value if option.repeated else [value])]
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
+    """The notes and a stored text: for what only searches."""
+    notes = {f"notes/{name}": text for name, text in NOTES.items()}
+    with surfaces(tmp_path_factory.mktemp("options"), notes) as memory:
+        yield memory
 
 
-def by_command(run: Run, query: str, option: Option | None, value: Any) -> list[str]:
-    options: list[str] = []
-    if option:
-        flag = f"--{option.name.replace('_', '-')}"
-        options = (
-            [flag] if option.kind is SWITCH else [f"{flag}={word}" for word in words(option, value)]
-        )
-    found = answer(run("search", f"--query={query}", "--json", "--full", *options))
-    return [hit["citation"] for hit in found]
+# As many results as elsewhere, whatever their confidence, and room for all of them
+BY_AGENT = {"floor": ["0"], "budget": ["100000"], "limit": ["10"], "in_force": ["false"]}
 
 
-def by_http(client: Client, query: str, option: Option | None, value: Any) -> list[str]:
-    given: list[tuple[str, str]] = [("query", query)]
-    if option:
-        given += [(option.name, word) for word in words(option, value)]
-    return [hit["citation"] for hit in client.get("/api/search", params=given).json()["results"]]
+def citations(memory: Surfaces, surface: str, query: str, chosen: Chosen) -> list[str]:
+    if surface == MCP:
+        passages = memory.by_mcp(query, BY_AGENT | chosen).results.split("\n")
+        return [line.split("**")[1] for line in passages if line.startswith("**")]
+    ask = {
+        COMMAND_LINE: memory.by_command_as_json, HTTP: memory.by_http, PYTHON: memory.by_python
+    }[surface]  # fmt: skip
+    return [hit["citation"] for hit in ask(query, chosen).results]
 
 
-def by_library(store: HybridStore, query: str, option: Option | None, value: Any) -> list[str]:
-    given = {option.name: value} if option else {}
-    return [hit["citation"] for hit in store.search(query, **given)]
-
-
-def by_mcp(tools: Tools, query: str, option: Option | None, value: Any) -> list[str]:
-    # As many results as elsewhere, whatever their confidence, and room for all of them
-    given: dict[str, Any] = {"query": query, "floor": 0, "budget": 100_000, "limit": 10}
-    given["in_force"] = False
-    if option:
-        given[option.name] = value
-    [content] = tools.call("memory_search", given)["content"]
-    lines = [line for line in content["text"].split("\n") if line.startswith("**")]
-    return [line.split("**")[1] for line in lines]
+@pytest.fixture(scope="module")
+def plain(memory: Surfaces) -> Callable[[str], dict[str, list[str]]]:
+    """What the surfaces find without an option."""
+    return cache(
+        lambda query: {
+            surface: citations(memory, surface, query, {})
+            for surface in (COMMAND_LINE, HTTP, PYTHON, MCP)
+        }
+    )
 
 
 def starts(citations: list[str]) -> list[str]:
@@ -135,57 +123,38 @@ def starts(citations: list[str]) -> list[str]:
     return [citation.partition("-L")[0] for citation in citations]
 
 
-EVERY_OPTION = [*OPTIONS.values(), *FILTERS.values()]
-
-
-@pytest.mark.parametrize("option", EVERY_OPTION, ids=lambda option: option.name)
+@pytest.mark.parametrize("option", EVERY_OPTION.values(), ids=EVERY_OPTION)
 def test_an_option_changes_the_answer_and_on_every_surface_alike(
-    option: Option, folder: Path, run: Run, client: Client, environ: dict[str, str]
+    option: Option, memory: Surfaces, plain: Callable[[str], dict[str, list[str]]]
 ) -> None:
-    value, query = CASES[option.name]
-    store = HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
-    settings = config.merge_layers((config.LIBRARY, {"provider": "builtin"}))
-
-    def opened() -> AbstractContextManager[HybridStore]:
-        return HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
-
-    tools = Tools(opened, opened, settings, lambda path: {})
-    surfaces = {
-        COMMAND_LINE: partial(by_command, run),
-        HTTP: partial(by_http, client),
-        PYTHON: partial(by_library, store),
-        MCP: partial(by_mcp, tools),
+    words, query = CASES[option.name]
+    without = plain(query)
+    found = {
+        surface: citations(memory, surface, query, {option.name: words})
+        for surface in option.surfaces
     }
-    with store:
-        plain = {name: ask(query, None, None) for name, ask in surfaces.items()}
-        chosen = {
-            name: ask(query, option, value)
-            for name, ask in surfaces.items()
-            if name in option.surfaces
-        }
-    assert plain[COMMAND_LINE] == plain[HTTP] == plain[PYTHON]
-    for name, citations in chosen.items():
+    assert without[COMMAND_LINE] == without[HTTP] == without[PYTHON]
+    for surface, cited in found.items():
         if option.name in SAME_RESULTS:
-            assert citations == plain[name], name
+            assert cited == without[surface], surface
         else:
-            assert citations != plain[name], name
-    printed = (
-        {COMMAND_LINE, MCP} if option.name == "budget" else set()
-    )  # they count what is printed
-    alike = [citations for name, citations in chosen.items() if name not in {*printed, MCP}]
-    assert all(citations == alike[0] for citations in alike)
-    if MCP in chosen and not printed:
-        assert starts(chosen[MCP])[:1] == starts(alike[0])[:1]
-        assert set(starts(chosen[MCP])) <= set(starts(alike[0]))
+            assert cited != without[surface], surface
+    # They count what is printed
+    printed = {COMMAND_LINE, MCP} if option.name == "budget" else set()
+    alike = [cited for surface, cited in found.items() if surface not in {*printed, MCP}]
+    assert all(cited == alike[0] for cited in alike)
+    if MCP in found and not printed:
+        assert starts(found[MCP])[:1] == starts(alike[0])[:1]
+        assert set(starts(found[MCP])) <= set(starts(alike[0]))
 
 
 def test_every_option_has_a_case() -> None:
-    assert CASES.keys() == {option.name for option in EVERY_OPTION}
+    assert CASES.keys() == EVERY_OPTION.keys()
 
 
 def test_the_surfaces_have_the_options_of_the_table() -> None:
     def names(surface: str) -> set[str]:
-        return {option.name for option in EVERY_OPTION if surface in option.surfaces}
+        return {name for name, option in EVERY_OPTION.items() if surface in option.surfaces}
 
     flags = {flag.removeprefix("--").replace("-", "_") for flag in command_parser("search").flags()}
     assert names(COMMAND_LINE) <= flags
@@ -193,7 +162,7 @@ def test_the_surfaces_have_the_options_of_the_table() -> None:
     assert of_http == names(HTTP) | {"query", "marks", "refresh"}
     assert set(TOOLS["memory_search"].takes) == names(MCP) | {"query"}
     assert set(TOOLS["memory_list"].takes) == {each.name for each in FILTERS.values()} | {"limit"}
-    assert all(PYTHON in option.surfaces for option in EVERY_OPTION)
+    assert names(PYTHON) == EVERY_OPTION.keys()
 
 
 @pytest.mark.parametrize(
@@ -227,8 +196,9 @@ def wrong(option: Option) -> str | None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_every_parameter_is_described_and_checked_by_its_option(
-    client: Client, operation: Operation
+    memory: Surfaces, operation: Operation
 ) -> None:
+    client = memory.client
     path = operation.path.replace("{id}", "memory%2Fpi.md")
     described = client.json("/api/openapi.json")["paths"][operation.path][operation.method.lower()]
     for option in operation.parameters.values():
@@ -255,7 +225,9 @@ def test_every_parameter_is_described_and_checked_by_its_option(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-def test_unknown_and_repeated_parameters_are_refused(client: Client, operation: Operation) -> None:
+def test_unknown_and_repeated_parameters_are_refused(
+    memory: Surfaces, operation: Operation
+) -> None:
     path = operation.path.replace("{id}", "memory%2Fpi.md")
     given = [("nosuch", "1")]
     errors = {"nosuch": "unknown parameter"}
@@ -265,29 +237,26 @@ def test_unknown_and_repeated_parameters_are_refused(client: Client, operation: 
         elif not option.repeated:
             given += [(option.name, "1"), (option.name, "1")]
             errors[option.name] = "given more than once"
-    answer = client.request(operation.method, path, params=given)
+    answer = memory.client.request(operation.method, path, params=given)
     assert answer.status_code == 422
     assert {each["parameter"]: each["detail"] for each in answer.json()["errors"]} == errors
 
 
-@pytest.mark.parametrize("name", ["limit", "mode", "half_life"])
+@pytest.mark.parametrize(
+    ("name", "word"), [("limit", "-1"), ("mode", "fuzzy"), ("half_life", "-1")]
+)
 def test_a_wrong_value_is_refused_with_the_same_words_everywhere(
-    name: str, folder: Path, run: Run, client: Client, environ: dict[str, str]
+    name: str, word: str, memory: Surfaces
 ) -> None:
-    option = OPTIONS[name]
-    wrong: Any = "fuzzy" if name == "mode" else -1
-    with (
-        HybridStore(environ["HYBRID_MEMORY_DB_PATH"]) as store,
-        pytest.raises(ValueError, match=": ") as caught,
-    ):
-        store.search("x", **{name: wrong})
-    problem = str(caught.value).partition(": ")[2].replace("-1.0", "-1")
-    done = run("search", "x", f"--{option.name.replace('_', '-')}={wrong}")
-    assert done.returncode == 2
-    assert problem in done.stderr.replace("-1.0", "-1")
-    response = client.get("/api/search", params=[("query", "x"), (option.name, str(wrong))])
-    assert response.status_code == 422
-    assert problem in response.json()["detail"].replace("-1.0", "-1")
+    refusals = [
+        ask("x", {name: [word]})
+        for ask in (memory.by_python, memory.by_command_as_json, memory.by_http)
+    ]
+    assert [refusal.results for refusal in refusals] == [None] * 3
+    by_python, *others = (refusal.told.replace("-1.0", "-1") for refusal in refusals)
+    problem = by_python.partition(": ")[2]
+    assert problem
+    assert all(problem in told for told in others)
 
 
 def test_the_page_filters_by_filters() -> None:
@@ -324,7 +293,7 @@ ELSEWHERE = {
 
 def taken() -> set[tuple[str, str]]:
     """The options of all operations and tools that are not those of a search or a list."""
-    shared = {id(option) for option in EVERY_OPTION}
+    shared = {id(option) for option in EVERY_OPTION.values()}
     operations = {operation.name: operation.parameters for operation in OPERATIONS}
     tools = {name: tool.takes for name, tool in TOOLS.items()}
     return {
@@ -354,7 +323,7 @@ def test_no_parameter_is_accepted_and_ignored(
     value = OTHERS[name, argument]
     if name in TOOLS:
 
-        def opened() -> AbstractContextManager[HybridStore]:
+        def opened() -> HybridStore:
             return HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
 
         tools = Tools(opened, opened, config.merge_layers((config.LIBRARY, {})), lambda path: {})

@@ -69,20 +69,20 @@ def test_an_excerpt_has_no_signs_of_markdown(client: Client) -> None:
         assert [piece.lower() for piece in pieces[1::2]] == ["bandicoot"]
 
 
-def test_a_search_that_finds_nothing_says_what_to_try(client: Client) -> None:
-    assert "other words" in client.json("/api/search", q="zebra")["hint"]
-    answer = client.json("/api/search", q="zebra", collection="memory")
+def test_a_search_that_finds_nothing_says_what_to_try(reader: Client) -> None:
+    assert "other words" in reader.json("/api/search", q="zebra")["hint"]
+    answer = reader.json("/api/search", q="zebra", collection="memory")
     assert "under these filters" in answer["hint"]
 
 
-def test_a_search_for_filters_alone_has_their_documents_for_the_page(client: Client) -> None:
-    answer = client.json("/api/search", q="tag:ops", marks="true")
-    listed = client.json("/api/documents", tag="ops")
+def test_a_search_for_filters_alone_has_their_documents_for_the_page(reader: Client) -> None:
+    answer = reader.json("/api/search", q="tag:ops", marks="true")
+    listed = reader.json("/api/documents", tag="ops")
     assert answer["listing"] == listed
     assert listed["total"] > 0
     assert answer["results"] == answer["warnings"] == []
     assert answer["hint"] is None
-    assert "no words" in client.json("/api/search", q="tag:ops")["warnings"][0]
+    assert "no words" in reader.json("/api/search", q="tag:ops")["warnings"][0]
 
 
 def test_what_the_client_has_is_not_sent_again_until_the_store_changes(client: Client) -> None:
@@ -126,8 +126,8 @@ def test_the_list_is_that_of_the_command(client: Client, run: Run) -> None:
     assert client.json("/api/documents", limit=1)["total"] == 3
 
 
-def test_a_document_has_the_lines_asked_for_and_its_passages(client: Client) -> None:
-    found = client.json("/api/documents/memory/meeting.md", lines="5-7")
+def test_a_document_has_the_lines_asked_for_and_its_passages(reader: Client) -> None:
+    found = reader.json("/api/documents/memory/meeting.md", lines="5-7")
     assert found["text"] == "# Meeting\n\nThe server needs a new power supply."
     assert (found["citation"], found["next"], found["next_lines"]) == (
         "memory/meeting.md#L5-L7",
@@ -280,12 +280,12 @@ def test_a_database_that_is_gone_is_told_and_not_made_anew(
 
 
 def test_a_query_that_is_being_typed_is_mended_and_its_last_word_is_a_beginning(
-    client: Client,
+    reader: Client,
 ) -> None:
-    beginning = client.json("/api/search", q="the pow", typed="true", mode="keyword", marks="true")
+    beginning = reader.json("/api/search", q="the pow", typed="true", mode="keyword", marks="true")
     assert beginning["results"][0]["doc_id"].endswith("meeting.md")
     assert "pow" in beginning["results"][0]["marks"]
-    misspelt = client.json("/api/search", q="suplpy", mode="keyword", marks="true")
+    misspelt = reader.json("/api/search", q="suplpy", mode="keyword", marks="true")
     assert misspelt["instead"] == {"suplpy": ["supply"]}
     assert misspelt["results"][0]["marks"] == ["supply"]
 
@@ -310,9 +310,9 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
         assert client.json(f"/api/documents/{quote(found['doc_id'])}")["title"] == title
 
 
-def test_the_answer_has_how_the_query_was_read(client: Client) -> None:
+def test_the_answer_has_how_the_query_was_read(reader: Client) -> None:
     query = """tag:ops -tag:old after:nonsense server in:"memory" http://x:1 -"gnu" -x"""
-    answer = client.json("/api/search", q=query)
+    answer = reader.json("/api/search", q=query)
     assert answer["operators"] == {
         "filters": ["tag:ops", 'in:"memory"'],
         "without": ["-tag:old", '-"gnu"'],
@@ -322,7 +322,7 @@ def test_the_answer_has_how_the_query_was_read(client: Client) -> None:
     assert answer["warnings"] == []
     assert "filters" not in answer
     nothing = {"filters": [], "without": [], "words": {}}
-    assert client.json("/api/search", q="server")["operators"] == nothing
+    assert reader.json("/api/search", q="server")["operators"] == nothing
 
 
 def test_the_overview_has_every_folder_and_the_newest_documents(

@@ -57,43 +57,43 @@ def status(client: Client, method: str, path: str, **headers: str) -> int:
     return answer.status
 
 
-def test_a_name_that_was_made_to_lead_here_gets_no_answer(client: Client) -> None:
+def test_a_name_that_was_made_to_lead_here_gets_no_answer(reader: Client) -> None:
     for host in (
         "evil.example", "evil.example:8377", "localhost.evil.example", "127.0.0.1.evil.example",
         "localhost@evil.example", "10.0.0.1", "[::2]", "", "localhost:port", "localhost/x",
         "127.0.0.1, evil.example", "0177.0.0.1",
     ):  # fmt: skip
-        answered = {p for p in EVERY if status(client, "GET", p, Host=host) not in (400, 421)}
+        answered = {p for p in EVERY if status(reader, "GET", p, Host=host) not in (400, 421)}
         assert answered == set(), host
     for host in ("localhost", "127.0.0.1:1234", "[::1]:99", "LOCALHOST"):
-        assert status(client, "GET", "/api/status", Host=host) == 200, host
+        assert status(reader, "GET", "/api/status", Host=host) == 200, host
 
 
 @pytest.mark.parametrize(
     "origin",
     ["http://evil.example", "null", "http://localhost:3000", "https://127.0.0.1", "file://", ""],
 )
-def test_a_page_of_another_site_can_neither_read_nor_write(client: Client, origin: str) -> None:
+def test_a_page_of_another_site_can_neither_read_nor_write(reader: Client, origin: str) -> None:
     for path in ("/api/documents/memory/pi.md", "/api/update", "/mcp", "/api/search?q=a"):
         for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
             refused = status(
-                client, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0"
+                reader, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0"
             )
             assert (method, path, refused) == (method, path, 403)
 
 
-def test_what_a_browser_fetches_for_another_site_is_refused(client: Client) -> None:
+def test_what_a_browser_fetches_for_another_site_is_refused(reader: Client) -> None:
     for site, expected in (("cross-site", 403), ("same-site", 403), ("same-origin", 200)):
         path = "/api/search?q=a&refresh=true"
-        assert status(client, "GET", path, Host="localhost", Sec_Fetch_Site=site) == expected
+        assert status(reader, "GET", path, Host="localhost", Sec_Fetch_Site=site) == expected
 
 
-def test_no_answer_may_be_read_or_framed_by_another_site(client: Client) -> None:
+def test_no_answer_may_be_read_or_framed_by_another_site(reader: Client) -> None:
     for answer in (
-        client.get("/api/status"),
-        client.get("/nix"),
-        client.get("/api/documents/nix"),
-        client.post("/api/status"),
+        reader.get("/api/status"),
+        reader.get("/nix"),
+        reader.get("/api/documents/nix"),
+        reader.post("/api/status"),
     ):
         assert not [name for name in answer.headers if name.lower().startswith("access-control")]
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
@@ -159,8 +159,8 @@ def test_the_page_exchanges_the_token_for_a_cookie_that_scripts_cannot_read(
     assert refused.status_code == 403
 
 
-def test_a_server_without_a_token_takes_any_and_gives_no_cookie(client: Client) -> None:
-    given = client.post("/api/session", json={"token": "x"})
+def test_a_server_without_a_token_takes_any_and_gives_no_cookie(reader: Client) -> None:
+    given = reader.post("/api/session", json={"token": "x"})
     assert given.status_code == 204
     assert "set-cookie" not in given.headers
 
@@ -217,26 +217,26 @@ def test_a_server_for_other_machines_makes_a_token_and_knows_its_addresses(
     assert "other.lan" not in hosts
 
 
-def test_an_address_that_is_too_long_is_refused(client: Client) -> None:
-    assert client.get("/api/search", params={"q": "a" * security.MOST_ADDRESS}).status_code == 414
-    assert client.get("/" + "a/" * security.MOST_ADDRESS).status_code == 414
+def test_an_address_that_is_too_long_is_refused(reader: Client) -> None:
+    assert reader.get("/api/search", params={"q": "a" * security.MOST_ADDRESS}).status_code == 414
+    assert reader.get("/" + "a/" * security.MOST_ADDRESS).status_code == 414
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_read(client: Client) -> None:
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(reader: Client) -> None:
     declared = {
         "Host": "localhost",
         "Content_Type": "application/json",
         "Content_Length": str(10**12),
     }
-    assert status(client, "PUT", "/api/documents/a", **declared) == 413
-    assert status(client, "POST", "/mcp", **declared) == 413
+    assert status(reader, "PUT", "/api/documents/a", **declared) == 413
+    assert status(reader, "POST", "/mcp", **declared) == 413
 
 
 def test_a_body_of_unknown_length_is_refused_where_it_becomes_too_large(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(responses, "MOST_BODY", 100_000)
-    told = client.put(
+    told = reader.put(
         "/api/documents/a",
         data=iter([b"a" * 60_000] * 2),
         headers={"Content-Type": "application/json"},
@@ -245,11 +245,11 @@ def test_a_body_of_unknown_length_is_refused_where_it_becomes_too_large(
 
 
 def test_a_body_that_does_not_come_holds_nothing_up(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(responses, "BODY_SECONDS", 0.3)
     declared = {"Host": "localhost", "Content_Type": "application/json", "Content_Length": "10"}
-    assert status(client, "PUT", "/api/documents/a", **declared) == 408
+    assert status(reader, "PUT", "/api/documents/a", **declared) == 408
 
 
 def test_headers_that_do_not_come_hold_nothing_up(
@@ -336,9 +336,9 @@ def test_secrets_of_transcripts_stay_masked(client: Client, run: Run, tmp_path: 
      b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000],
 )  # fmt: skip
 def test_what_is_not_a_request_is_refused_and_others_are_answered(
-    client: Client, request_line: bytes
+    reader: Client, request_line: bytes
 ) -> None:
-    host, port = client.base.removeprefix("http://").split(":")
+    host, port = reader.base.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request_line)
         try:
@@ -346,7 +346,7 @@ def test_what_is_not_a_request_is_refused_and_others_are_answered(
         except ConnectionResetError:
             status = []
         assert status in ([], [b"400"], [b"404"], [b"405"], [b"421"], [b"431"])
-    assert client.get("/api/status").status_code == 200
+    assert reader.get("/api/status").status_code == 200
 
 
 @pytest.mark.parametrize("head", ["PUT /api/documents/a", "POST /mcp"])
@@ -367,12 +367,12 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
 
 @pytest.mark.parametrize("path", ["/api/documents/a", "/mcp"])
 def test_a_client_that_sends_too_much_before_it_reads_gets_the_answer(
-    client: Client, path: str
+    reader: Client, path: str
 ) -> None:
     body = b'{"text": "' + b"a" * (2 * responses.MOST_BODY) + b'"}'
     for _ in range(3):
         method = "POST" if path == "/mcp" else "PUT"
-        told = client.request(method, path, data=body, headers={"Content-Type": "application/json"})
+        told = reader.request(method, path, data=body, headers={"Content-Type": "application/json"})
         assert told.status_code == 413
         assert told.json()["detail"] == "the body is larger than 4,194,304 bytes"
 
@@ -462,8 +462,8 @@ def test_a_bug_is_told_to_the_log_only(
 
 
 @pytest.mark.parametrize("path", ["/", "/api/status", "/api/documents/memory%2Fpi.md"])
-def test_a_head_has_the_headers_of_its_answer_alone(client: Client, path: str) -> None:
-    whole, head = client.get(path), client.request("HEAD", path)
+def test_a_head_has_the_headers_of_its_answer_alone(reader: Client, path: str) -> None:
+    whole, head = reader.get(path), reader.request("HEAD", path)
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers.keys() == whole.headers.keys()
     assert head.headers["content-length"] == str(len(whole.content))
