@@ -18,6 +18,7 @@ import pytest
 from hybrid_memory.documents import markdown
 from hybrid_memory.registry import COMMANDS, GROUPS
 from hybrid_memory.surface.arguments import command_parser
+from hybrid_memory.sync import writing
 from tests.command import Run, answer, as_process, in_process, in_terminal
 from tests.fake_ollama import FakeOllama
 
@@ -727,6 +728,7 @@ def test_files_read_before_an_interrupt_are_in(
         return read(*args)
 
     ingest = ("ingest", "--path", str(folder), *KEYWORDS)
+    monkeypatch.setattr(writing, "GROUP", 40)
     monkeypatch.setattr(markdown, "read", interrupted_at_the_hundredth)
     done = run(*ingest)
     assert (done.returncode, done.stdout) == (130, "")

@@ -184,6 +184,12 @@ def test_deleted_document_leaves_every_table(store: HybridStore) -> None:
     assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 0
 
 
+def test_a_store_may_be_closed_twice(store: HybridStore) -> None:
+    store.store("a", "gpu server")
+    store.close()
+    store.close()
+
+
 def test_keyword_mode_asks_no_embedder(store: HybridStore, embedder: TopicEmbedder) -> None:
     store.store("a", "gpu server")
     assert store.search("server", mode="keyword")[0]["source"] == "keyword"

@@ -78,6 +78,7 @@ def many(notes: Notes) -> Path:
     files |= {
         "binary.md": b"a\0b",
         "latin.md": b"caf\xe9 server",
+        "unknown.md": "東京都",  # the built-in model has no vector for it
         "meta.md": "---\ntags: [a, b]\n---\nDated",
         "log.jsonl": TRANSCRIPT,
     }
