@@ -52,9 +52,8 @@ def pooler(server: PostgresServer, folder: Path, mode: str, size: int) -> Iterat
     user = ["-u", NOBODY] if os.geteuid() == 0 else []
     process = subprocess.Popen([str(PGBOUNCER), "-q", *user, str(settings)])
     try:
-        for _ in range(100):
-            if (folder / f".s.PGSQL.{port}").exists():
-                break
+        end = time.monotonic() + 60
+        while not (folder / f".s.PGSQL.{port}").exists() and time.monotonic() < end:
             time.sleep(0.05)
         yield str(folder), port
     finally:

@@ -28,7 +28,8 @@ class Servers(NamedTuple):
         """Wait until the standby has what the primary has."""
         [(written,)] = sql(self.primary.address("m"), "select pg_current_wal_insert_lsn()::text")
         reached = f"select pg_last_wal_replay_lsn() >= '{written}'"
-        for _ in range(200):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             if sql(self.standby.address("m"), reached) == [(True,)]:
                 return
             time.sleep(0.05)
