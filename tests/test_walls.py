@@ -5,6 +5,7 @@ Sizes are no tests: `.ci/sizes.py` prints them.
 
 import ast
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -177,3 +178,13 @@ def test_every_filter_is_a_condition_of_both_engines() -> None:
 
     for engine in (on_sqlite, on_postgres):
         assert {*engine.ON_DOCUMENTS, *engine.ON_CHUNKS} == set(Filters._fields)
+
+
+def test_every_test_is_run_by_one_of_the_commands_of_ci() -> None:
+    root = PACKAGE.parent
+    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    places = ["tests/extras", *settings["tool"]["pytest"]["ini_options"]["testpaths"]]
+    run = {path for place in places for path in root.glob(place)}
+    tests = list((root / "tests").rglob("test_*.py"))
+    assert tests
+    assert not [path for path in tests if run.isdisjoint([path, *path.parents])]
