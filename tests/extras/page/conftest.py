@@ -48,8 +48,8 @@ def browser() -> Iterator[Any]:
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
         if os.environ.get("HYBRID_MEMORY_TEST_BROWSER") == "required":
-            pytest.fail("there is no Chromium: apt-get install chromium")
-        pytest.skip("there is no Chromium (apt-get install chromium)")
+            pytest.fail("there is no Chromium: apt-get install chromium-headless-shell")
+        pytest.skip("there is no Chromium (apt-get install chromium-headless-shell)")
     with sync_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield running
