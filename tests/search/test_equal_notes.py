@@ -42,9 +42,7 @@ def notes() -> dict[str, str]:
 
 
 def in_order(store: HybridStore, texts: dict[str, str]) -> None:
-    with store.storage.transaction():
-        for doc_id, text in texts.items():
-            write(store, store.prepare(Document(doc_id, text, {})))
+    write(store, [Document(doc_id, text, {}) for doc_id, text in texts.items()])
 
 
 def backwards(store: HybridStore, texts: dict[str, str]) -> None:

@@ -54,32 +54,22 @@ class Misled(TopicEmbedder):
 def fill(store: HybridStore, seed: int, documents: int = 60) -> HybridStore:
     """Documents of one chunk to eight, some with the same text, half of them dated, a third of them tagged."""
     rnd = random.Random(seed)
-    with store.storage.transaction():
-        for number in range(documents):
-            sections = [
-                f"# {rnd.choice(WORDS)}\n\n{' '.join(rnd.choices(WORDS, k=rnd.randint(2, 9)))}"
-                for _ in range(rnd.randint(1, 8))
-            ]
-            doc_id = (
-                f"2026-{rnd.randint(1, 12):02}-{rnd.randint(1, 28):02}-{number}"
-                if number % 2
-                else f"note-{number}"
-            )
-            write(
-                store,
-                store.prepare(
-                    Document(
-                        doc_id,
-                        "\n\n".join(sections),
-                        {"tags": ["third"] if number % 3 == 0 else []},
-                    )
-                ),
-            )
-        for number in range(10):
-            write(
-                store,
-                store.prepare(Document(f"copy-{number}", "# server\n\nthe same password", {})),
-            )
+    filled = []
+    for number in range(documents):
+        sections = [
+            f"# {rnd.choice(WORDS)}\n\n{' '.join(rnd.choices(WORDS, k=rnd.randint(2, 9)))}"
+            for _ in range(rnd.randint(1, 8))
+        ]
+        doc_id = (
+            f"2026-{rnd.randint(1, 12):02}-{rnd.randint(1, 28):02}-{number}"
+            if number % 2
+            else f"note-{number}"
+        )
+        tags = ["third"] if number % 3 == 0 else []
+        filled.append(Document(doc_id, "\n\n".join(sections), {"tags": tags}))
+    same = "# server\n\nthe same password"
+    filled += [Document(f"copy-{number}", same, {}) for number in range(10)]
+    write(store, filled)
     return store
 
 
@@ -520,27 +510,14 @@ def test_the_chunk_with_an_identifier_is_first_whatever_is_near(
 
 def test_a_document_is_first_when_its_name_is_asked_for(db_path: str) -> None:
     with HybridStore(db_path, embedder=Misled()) as store:
-        with store.storage.transaction():
-            write(
-                store,
-                store.prepare(
-                    Document(
-                        "memory/getting-started.md", "Install it first.", {}, collection="memory"
-                    )
-                ),
-            )
-            for number in range(30):
-                write(
-                    store,
-                    store.prepare(
-                        Document(
-                            f"memory/{number}.md",
-                            f"getting started {number}",
-                            {},
-                            collection="memory",
-                        )
-                    ),
-                )
+        texts = {"getting-started.md": "Install it first."} | {
+            f"{number}.md": f"getting started {number}" for number in range(30)
+        }
+        documents = [
+            Document(f"memory/{name}", text, {}, collection="memory")
+            for name, text in texts.items()
+        ]
+        write(store, documents)
         for query in ("getting-started.md", "getting started", "memory/getting-started.md"):
             assert store.search(query)[0]["doc_id"] == "memory/getting-started.md", query
 
