@@ -170,6 +170,10 @@ VARYING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d+\.\d+(?= ms)|_ms\": [\d.]+|[\d.]+ s\b|\s+\d+\.\d(?=\s)|\r[^\r\n]*\x1b\[K"
 )
 
+TIME = re.compile(
+    r"\b\d\d:\d\d\b"
+)  # before the line of a note, which a minute later is another one
+
 
 def flags_of(command: str) -> set[str]:
     return {*command_parser(command).flags()} - {*common_parser().flags(), "--help"}
@@ -286,20 +290,20 @@ def outcome(
         done = in_process(args, world, home)
         printed = [str(done.returncode), done.stdout, done.stderr]
     files = {
-        str(path): path.read_text()
+        str(path): TIME.sub("", path.read_text())
         for path in sorted(home.rglob("*"))
         if path.is_file() and ".db" not in path.name and "state" not in path.parts
     }
     with closing(sqlite3.connect(home / "cli.db")) as conn:
         documents = [
-            conn.execute(query).fetchall()
+            TIME.sub("", repr(conn.execute(query).fetchall()))
             for query in (
                 "select doc_id, collection, metadata, chunk_count from documents order by 1",
                 "select chunk_id, content from chunks order by 1",
                 "select * from folders order by path",
             )
         ]
-    return [*(VARYING.sub("", text) for text in printed), files, documents]
+    return [*(TIME.sub("", VARYING.sub("", text)) for text in printed), files, documents]
 
 
 Outcomes = Callable[[str, tuple[str, ...], bool], list[Any]]
