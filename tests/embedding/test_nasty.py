@@ -88,7 +88,7 @@ def test_line_or_header_without_end_is_a_broken_connection(ask, reply):
     ids=lambda reply: reply.__name__,
 )
 def test_thread_that_waits_for_a_reply_without_end_gives_up(ask, reply, monkeypatch):
-    monkeypatch.setattr("hybrid_memory.embedding.base.READ_TIMEOUT", 0.1)
+    monkeypatch.setattr("hybrid_memory.embedding.base.READ_TIMEOUT", 1.0)
     before = set(threading.enumerate())
     problem, memory = ask(reply, query_timeout=0.1)
     assert "did not answer within 0.1 s" in problem
