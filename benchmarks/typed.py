@@ -12,7 +12,6 @@ sign (`stale`). "page" needs playwright and Chromium, else it is left out.
 import json
 import random
 import re
-import shutil
 import subprocess
 import tempfile
 import time
@@ -25,6 +24,8 @@ from urllib.request import urlopen
 
 import notes
 from common import COMMAND, Row, environ, process, run, spread_of
+
+from tests.extras.page.chromium import chromium
 
 SEED = 7
 SLOWLY = 4  # every fourth query is typed in the browser
@@ -99,15 +100,15 @@ def of_keys(url: str, pid: int, asked: list[str]) -> Row:
 
 def of_page(url: str, asked: list[str], pause: float) -> Row | None:
     """Return how long the page takes after the last key; None without a browser."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    program = chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         return None
-    if chromium is None:
+    if program is None:
         return None
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(bypass_csp=True)  # its policy forbids to wait for a condition
         page.set_default_timeout(1000 * LAST_KEY)
         page.goto(url)

@@ -5,13 +5,13 @@ The pictures show a real `hybrid-memory serve` with the notes of docs/example-no
 be installed.
 """
 
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from tests.extras.page.chromium import chromium
 from tests.extras.page.serving import serving
 
 DOCS = Path(__file__).resolve().parent
@@ -34,9 +34,7 @@ def main() -> None:
         serving(Path(folder), files) as server,
         sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         for name, (address, shown) in PICTURES.items():
             take(browser, server.url + address, shown, DOCS / name)
         browser.close()

@@ -89,7 +89,7 @@ def test_what_is_no_day_or_more_than_one(text: str) -> None:
 
 @pytest.mark.parametrize("written", FORMS)
 def test_a_question_in_any_form_finds_the_day(store: HybridStore, written: str) -> None:
-    # Without a year, a day is that of any year.
+    # A day without a year is found in every year.
     forms = ["yearless"] if written == "yearless" else [*FORMS.keys() - {"yearless"}]
     texts = {f"n{d}.md": f"# Log\n\nOn {form(written, d)} {text}." for d, text in EVENTS.items()}
     other = "In March the garden plan {} changed; {} tulips, 2026 was fine."

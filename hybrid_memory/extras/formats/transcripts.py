@@ -538,7 +538,7 @@ class TranscriptReading:
 
 
 class Transcripts:
-    """Implements `formats.Format`."""
+    """Implements `formats.GrowingFormat`."""
 
     collection = "sessions"
     is_text = True

@@ -4,7 +4,6 @@ Tests are skipped where there is no Chromium, and fail there if HYBRID_MEMORY_TE
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.extras.page.chromium import chromium
 from tests.extras.page.notes import NOTES
 from tests.extras.page.serving import Server, serving
 
@@ -44,14 +44,13 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--in-process-gpu", "--disable-sof
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    # Where it is installed, the one without a window takes a third less processor time.
-    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if chromium is None:
+    program = chromium()
+    if program is None:
         if os.environ.get("HYBRID_MEMORY_TEST_BROWSER") == "required":
             pytest.fail("there is no Chromium: apt-get install chromium-headless-shell")
         pytest.skip("there is no Chromium (apt-get install chromium-headless-shell)")
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield running
         running.close()
 

@@ -35,7 +35,7 @@ NOTES = {
 }
 QUERY = "ssh port of heron"
 
-# The words of a value of each option that changes the answer to QUERY or to a query of its own
+# For each option, a value as people type it, and a query whose answer it changes
 CASES: dict[str, tuple[list[str], str]] = {
     "limit": (["1"], QUERY),
     "mode": (["keyword"], QUERY),
