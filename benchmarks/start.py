@@ -35,6 +35,10 @@ def commands(question: str, note: str) -> dict[str, tuple[list[str], str]]:
     return {
         "--version": (["--version"], ""),
         "search --mode keyword": (["search", question, "--mode", "keyword"], ""),
+        "search --mode keyword --since": (
+            ["search", question, "--mode", "keyword", "--since", "2020-01-01"],
+            "",
+        ),
         "search": (["search", question], ""),
         "search --also": (["search", question, "--also", "another wording"], ""),
         "search --since": (["search", question, "--since", "2020-01-01"], ""),

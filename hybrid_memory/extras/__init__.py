@@ -1,3 +1,1 @@
-"""What the core works without, a folder each. A table of names leads to each of them; the core
-imports none.
-"""
+"""Optional parts of the program. The core imports none of them: tables in registry.py name each."""

@@ -76,17 +76,8 @@ CHOOSING: list[Stage] = [
     chronology.sorted_by_date,
 ]
 STAGES = [*SCORING, *ORDERING, with_revisions, *CHOOSING]
-# Stages that depend on the final score or order. With a reranker they come after it, when the
-# snapshot is closed, so none of them reads the store.
-#   without a reranker: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
-#     note_first, scoring_enough, aged, same_text_once, in_asked_order, diversify, with_revisions,
-#     phrases_first, later_first, drop_unrelated, with_confidence, confident_enough, in_force, limited,
-#     near_the_best, sorted_by_date
-#   with one: merged, boost_context, of_all_phrasings, with_asked_dates, demote_assistants,
-#     note_first, aged, same_text_once, with_revisions, drop_unrelated, with_confidence,
-#     confident_enough; the reranker, which gives the first `rerank_limit` another order;
-#     scoring_enough, in_asked_order, diversify, phrases_first, later_first, in_force, limited,
-#     near_the_best, sorted_by_date
+# Stages that depend on the final score or order. With a reranker they run after it, in the order of
+# STAGES, when the snapshot is closed: none of them reads the store.
 FINAL: frozenset[Stage] = frozenset(
     {
         stages.scoring_enough,
