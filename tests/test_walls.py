@@ -24,6 +24,7 @@ from hybrid_memory.registry import (
     RERANKERS,
     load,
 )
+from hybrid_memory.storage.filters import FILTERS
 
 PACKAGE = Path(hybrid_memory.__file__).parent
 MODULES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
@@ -88,6 +89,13 @@ def circles(left: dict[Path, set[Path]]) -> list[Path]:
 
 SCRIPTS = PACKAGE / "extras" / "serve" / "page" / "js"
 IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?["']\./([\w-]+\.js)["'];""", re.MULTILINE)
+
+
+def test_the_page_keeps_every_filter_in_its_address() -> None:
+    labels = (SCRIPTS / "state.js").read_text("utf-8").partition("FILTERS = {")[2].partition("}")[0]
+    assert sorted(re.findall(r"(\w+): \"", labels)) == sorted(
+        option.name or field for field, option in FILTERS.items()
+    )
 
 
 def test_no_script_of_the_page_is_in_a_circle() -> None:
