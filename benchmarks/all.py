@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 QUALITY = HERE.parent / "tests" / "quality"
 PROMPTS = QUALITY / "coding.txt"
 BENCHMARKS = (
-    "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
+    "start", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
     "serve", "typed", "chunks",
 )  # fmt: skip
 TRIALS = {  # programs that try whether something holds: their arguments in small

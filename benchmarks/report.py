@@ -40,10 +40,6 @@ class Plot(NamedTuple):
 
 MODES = ["keyword", "vector", "hybrid"]
 TABLES = {
-    "cold": Table("cold", {
-        "state": "", "mode": "mode", "cpu_ms": "CPU ms", "reference_cpu_ms": "of the import alone",
-        "times_the_reference": "times",
-    }),
     "growth-ingest": Table("growth", {
         "chunks_stored": "chunks", "notes_mb": "notes MB", "ingest_cpu_s": "CPU s", "ingest_s": "s",
         "chunks_a_second": "chunks/s", "ingest_mb": "memory MB", "database_mb": "database MB",

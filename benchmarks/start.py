@@ -19,6 +19,7 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import notes
@@ -59,18 +60,20 @@ def measure(args: Namespace) -> Iterator[Row]:
         process([*COMMAND, "--quiet", "ingest", "--path", str(top / "memory")], variables)
         [question] = notes.queries(1, count)
         reference = instructions(REFERENCE, "", variables, top)
-        for named, (arguments, given) in commands(question, notes.path(1)).items():
+        measured = commands(question, notes.path(1)).items()
+        for named, (arguments, given) in islice(measured, 1 if args.small else None):
             own = ["-c", BEGIN, *arguments]
             found = modules(own, given, variables)
             if args.modules:
                 print(f"{named}: {' '.join(found)}", file=sys.stderr)
             counted = instructions(own, given, variables, top)
-            yield {
-                "command": named,
-                "modules": len(found),
-                "million_instructions": counted / 1e6 if counted else None,
-                "times_the_reference": counted / reference if counted and reference else None,
-            }
+            row: Row = {"command": named, "modules": len(found)}
+            if counted and reference:
+                row |= {
+                    "million_instructions": counted / 1e6,
+                    "times_the_reference": counted / reference,
+                }
+            yield row
 
 
 def modules(arguments: list[str], given: str, variables: dict[str, str]) -> list[str]:
