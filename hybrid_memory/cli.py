@@ -1,6 +1,5 @@
 """The command line: runs a command and exits. No other module exits."""
 
-import errno
 import os
 import sys
 
@@ -16,13 +15,6 @@ try:
     from .surface.streams import print_message
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
-
-
-# What a shell may limit
-LIMITS = {
-    errno.EMFILE: "too many open files; `ulimit -n` shows the limit of this shell",
-    errno.ENOMEM: "there is not enough memory; `ulimit -v` shows the limit of this shell",
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,45 +38,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print_message("the working directory no longer exists; change to another one")
         return 1
-    except MemoryError:
-        print_message(LIMITS[errno.ENOMEM])
-        return 1
     except KeyboardInterrupt as error:
         print_message(str(error) or "interrupted; everything written so far is complete")
         return 130
     except RuntimeError as error:  # raised by Python 3.11 for Ctrl-C while a class is created
         if isinstance(error.__cause__, KeyboardInterrupt):
             return 130
-        if "can't start new thread" in str(error):
-            print_message("no thread can be started; `ulimit -a` shows the limits of this shell")
-            return 1
         raise
-    except OSError as error:
-        if error.errno not in LIMITS:
-            raise
-        print_message(LIMITS[error.errno])
-        return 1
 
 
 def entry_point() -> NoReturn:
     """Run the command `hybrid-memory`."""
-    if os.name == "posix" and sys.getfilesystemencoding() == "ascii":
-        # PYTHONUTF8=0 and LC_ALL=C: arguments and ids outside ASCII would be stored as surrogates
-        os.environ["PYTHONUTF8"] = "1"
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     try:
         streams.prepare()
         status = main()
-        # Python's own clean-up takes a tenth of a search. Without threads it is needless, because the
-        # store is closed.
-        if "threading" not in sys.modules and not sys.getprofile():
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
-
-        import signal
-
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from now on, Ctrl-C ends the process at once
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)

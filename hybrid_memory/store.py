@@ -156,13 +156,6 @@ class HybridStore:
             made.on_wait = self._on_wait
         return made
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Complete an embedder that a program assigns, as one given to the constructor."""
-        super().__setattr__(name, value)
-        if name == "embedder":
-            self._given_embedder, self._fitting = value, None
-            del self.__dict__["embedder"]
-
     @cached_property
     def reranker(self) -> "Reranker | None":
         """The model that reorders the first results of a search; None unless the config names one."""

@@ -1,7 +1,6 @@
-"""Limits of the shell, an old locale and modes of files, tried with the real command."""
+"""Modes of files and passwords in addresses, tried with the real command."""
 
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,11 +9,6 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory.addresses import without_login_password
-
-LIMITS = [
-    *((resource.RLIMIT_NOFILE, number) for number in (5, 6, 7, 8)),
-    *((resource.RLIMIT_AS, megabytes * 2**20) for megabytes in (40, 60)),
-]
 
 
 def run(
@@ -25,26 +19,6 @@ def run(
         env={"PATH": os.environ["PATH"], "HOME": str(folder), **environ},
         cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=60, preexec_fn=preexec_fn,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(("kind", "limit"), LIMITS)
-def test_a_limit_of_the_shell_is_one_line(kind: int, limit: int, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# Boiler\n\nThe valve.\n")
-    done = run(
-        tmp_path, "ingest", "--path", "a.md", "--db", "a.db",
-        preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
-    )  # fmt: skip
-    if done.returncode and "hybrid_memory" not in done.stderr:
-        return  # Python itself did not start
-    assert "Traceback" not in done.stderr
-    assert done.returncode in (0, 1)
-
-
-def test_ids_are_unicode_in_an_old_locale(tmp_path: Path) -> None:
-    old = {"PYTHONUTF8": "0", "LC_ALL": "C"}
-    done = run(tmp_path, "store", "--doc-id", "dé", "--text", "käse", "--db", "a.db", **old)
-    assert done.returncode == 0, done.stderr
-    assert '"dé"' in run(tmp_path, "list", "--json", "--db", "a.db").stdout
 
 
 def test_a_database_file_that_existed_empty_becomes_private(tmp_path: Path) -> None:
