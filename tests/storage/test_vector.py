@@ -1,7 +1,6 @@
 import math
 import random
 import sqlite3
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -30,7 +29,8 @@ values (?, 'd', ?, 'Notes', 'Notes', 'text ' || ?, 1, 1, ?)
 def fill(conn: sqlite3.Connection, vectors: Vectors, batch: int = 500) -> VectorSearch:
     """Store the vectors as chunks 1, 2, 3 and so on."""
     for start in range(0, len(vectors), batch):
-        rows = [(start + i, v, False) for i, v in enumerate(vectors[start : start + batch], 1)]
+        some = enumerate(vectors[start : start + batch], 1)
+        rows = [(start + i, encode_embedding(v), False) for i, v in some]
         conn.executemany(
             ADD_CHUNK, [(id, str(id), id, digest(str(id).encode())) for id, _, _ in rows]
         )
@@ -384,34 +384,6 @@ def test_only_the_slots_of_a_filter_are_searched(conn: sqlite3.Connection) -> No
             found = among(conn, slots.values()).nearest(query, 10, exact=exact)
             assert found == expected[:10], (share, exact)
     assert among(conn, [99_999]).nearest(query) == []
-
-
-# Exact, with numpy and without
-
-
-@pytest.mark.parametrize("family", ["clusters", "duplicates"])
-def test_numpy_finds_what_pure_python_finds(
-    conn: sqlite3.Connection, family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("numpy")
-    rnd = random.Random(7)
-    search = fill(conn, FAMILIES[family](rnd, ROWS))
-    queries = FAMILIES[family](rnd, 2)
-    with_numpy = [
-        search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)
-    ]
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    assert with_numpy == [
-        search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)
-    ]
-
-
-def test_an_ordinary_search_does_not_import_numpy(
-    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "numpy", raising=False)
-    fill(conn, [[1, 0], [0, 1]]).nearest([1.0, 0.0])
-    assert "numpy" not in sys.modules
 
 
 # A sample of what is stored

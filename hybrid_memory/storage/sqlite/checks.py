@@ -29,14 +29,6 @@ where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
 """
 BLOCKS = "select block, live, center, length(planes) from vector_blocks"
 SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
-# Indexes give the number of embeddings and of slots. Their difference is the number of chunks with
-# only an embedding, less the number with only a slot; these are few and counted one by one.
-COUNT_UNPAIRED = """
-select (select count(*) from chunks) - (select count(*) from chunks where embedding is null)
-       - (select count(*) from chunks where slot is not null)
-       + 2 * (select count(*) from chunks where embedding is null and slot is not null) as unpaired
-where  unpaired <> 0
-"""
 UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
 ASTRAY = """
 select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)
@@ -119,11 +111,6 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
         problems += [
             f"chunk {id} has an embedding or a slot, but not both"
             for (id,) in conn.execute(UNPAIRED)
-        ]
-    else:
-        problems += [
-            f"{count} chunks have an embedding or a slot, but not both"
-            for (count,) in conn.execute(COUNT_UNPAIRED)
         ]
     common = read_center(conn)
     dims = len(common) // FLOAT_BYTES
