@@ -184,13 +184,7 @@ class Embeddings(ABC):
         """Note that the server of the embeddings is late. Needs no transaction, and never waits for
         another writer. Returns False if that was noted in the last `seconds`, or cannot be written.
         """
-        return self._write_at_once(self.NOTE_LATE, _times(seconds))
-
-    @abstractmethod
-    def _write_at_once(self, statement: str, parameters: dict[str, Any]) -> bool:
-        """Run a statement in its own transaction, without waiting for other writers. Returns whether
-        a row was changed.
-        """
+        return self._db.run_at_once([self.NOTE_LATE], _times(seconds))
 
     def keep(self, ids: Iterable[int]) -> None:
         """Copy the embeddings of chunks, by chunks.id, to the spare ones."""

@@ -5,13 +5,13 @@ Obsidian, otherwise to a title. In markdown, a relative path comes first.
 """
 
 import posixpath
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from ..text.links import DocumentLinks, Link, folded, key_of, names_note, path_of
 from ..text.tags import above
+from .database import Database
 from .rows import LinkRow
 
 # Kinds of names
@@ -115,20 +115,23 @@ def by_name(documents: Sequence[NamedDocument], kind: str, name: str) -> list[Na
     ]
 
 
-LinkColumns = tuple[str, int, str, str, str | None]  # doc_id, line, target, kind, collection
-
-
-class LinkReader(ABC):
-    """Names, links and tags of the documents. Where a link leads is resolved on each read. An engine
-    adds the statements. OF, TO and MAYBE_BROKEN are
-    conditions on a row `l` of links.
+class LinkReader:
+    """Names, links and tags of the documents, for one state of the store. Where a link leads is
+    resolved on each read. An engine adds the statements. OF, TO and MAYBE_BROKEN are conditions on
+    a row `l` of links.
     """
 
-    OF: str
-    TO: str
-    MAYBE_BROKEN: str
+    OF: ClassVar[str]
+    TO: ClassVar[str]
+    MAYBE_BROKEN: ClassVar[str]
+    LINKS: ClassVar[str]  # doc_id, line, target, kind, collection; field: condition
+    NAMED: ClassVar[str]  # id, collection, kind and name of every name with a key
+    TITLES: ClassVar[str]
+    TAGS: ClassVar[str]  # every tag with each document that has it
+    TAGS_OF: ClassVar[str]
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        self._db = database
         self._documents: dict[str, Sequence[NamedDocument]] = {}
         self._resolver = Resolver(self._lookup)
 
@@ -158,7 +161,7 @@ class LinkReader(ABC):
         most frequent first.
         """
         documents = defaultdict[str, set[Any]](set)
-        for tag, document in self._tags_with_documents():
+        for tag, document in self._db.all(self.TAGS):
             for tag_or_parent in above(tag):
                 documents[tag_or_parent].add(document)
         return sorted(
@@ -171,27 +174,19 @@ class LinkReader(ABC):
         links = tuple(
             Link(line, target, kind) for _, line, target, kind, _ in self._links(self.OF, doc_id)
         )
-        return DocumentLinks(tuple(self.titles(doc_id)), links, tuple(self._tags_of(doc_id)))
+        return DocumentLinks(
+            tuple(self.titles(doc_id)),
+            links,
+            tuple(self._db.column(self.TAGS_OF, {"doc_id": doc_id})),
+        )
 
-    @abstractmethod
     def titles(self, doc_id: str) -> list[str]:
         """The titles of a document."""
+        return list(self._db.column(self.TITLES, {"doc_id": doc_id}))
 
-    @abstractmethod
-    def _links(self, condition: str, doc_id: str = "") -> Iterable[LinkColumns]:
-        """The links that meet a condition, which may be about this document."""
-
-    @abstractmethod
-    def _tags_with_documents(self) -> Iterable[tuple[str, Any]]:
-        """Every tag with each document that has it."""
-
-    @abstractmethod
-    def _tags_of(self, doc_id: str) -> list[str]:
-        """The tags of a document."""
-
-    @abstractmethod
-    def _names_with(self, key: str) -> Iterable[tuple[Any, ...]]:
-        """(doc_id, collection, kind, name) of every name with this key."""
+    def _links(self, condition: str, doc_id: str = "") -> list[Any]:
+        """The rows of the links that meet a condition, which may be about this document."""
+        return self._db.all(self.LINKS.format(condition=condition), {"doc_id": doc_id})
 
     def _row(
         self, source: str, line: int, target: str, kind: str, collection: str | None
@@ -202,5 +197,6 @@ class LinkReader(ABC):
 
     def _lookup(self, key: str) -> Sequence[NamedDocument]:
         if key not in self._documents:
-            self._documents[key] = [named(*row) for row in self._names_with(key)]
+            names = self._db.all(self.NAMED, {"key": key})
+            self._documents[key] = [named(*row) for row in names]
         return self._documents[key]

@@ -1,153 +1,25 @@
 """A connection to PostgreSQL. It takes any address that libpq takes, reopens itself when it is
-lost, and hides passwords in errors. Also the form in which values are sent: paths, texts, arrays.
-
-Documents and sources belong to a user of a machine, because a path has no meaning on another one;
-`here` is that owner.
+lost, and hides passwords in errors.
 """
 
 import logging
-import os
-import platform
 import re
-import sys
 import time
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from functools import cache
-from getpass import getuser
 from select import select
-from struct import Struct
 from typing import Any
 
 import psycopg
 from psycopg import errors
 from psycopg.abc import PQGen
-from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Format, TransactionStatus
+from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGconn
 from psycopg.waiting import Wait
 
 from ...addresses import public_name
 from ...errors import BusyStoreError, ConnectionLostError, StoreError
-from ...text.characters import storable
-
-
-@cache
-def here() -> str:
-    """This user and machine.
-
-    'ann@laptop'
-    """
-    try:
-        user = getuser()
-    except (OSError, KeyError, ImportError):  # a container's user may have no name
-        user = str(os.getuid())
-    return f"{user}@{platform.node()}"
-
-
-def to_column(path: str | bytes | None) -> bytes | None:
-    """A path as the file system's bytes."""
-    if path is None:
-        return None
-    return os.fsencode(path)
-
-
-def from_column(value: bytes | None) -> str | None:
-    """The inverse of `to_column`."""
-    if value is None:
-        return None
-    return os.fsdecode(bytes(value))
-
-
-def text(value: str) -> str:
-    """The text without what PostgreSQL cannot store: NUL and unpaired surrogates."""
-    return _encoded(value).decode()
-
-
-class Array(bytes):
-    """An array in the server's binary form. Long arrays are made and read in a fraction of the time
-    that their text form takes. The statement gives the type: `%(ids)s::bigint[]`.
-    """
-
-
-class _ArrayDumper(Dumper):
-    format = Format.BINARY
-
-    def dump(self, obj: Array) -> Array:
-        return obj
-
-
-psycopg.adapters.register_dumper(Array, _ArrayDumper)
-
-NO_NUL = "\ufffd".encode()
-BYTEA, BIGINT, INTEGER, TEXT, DOUBLE = 17, 20, 23, 25, 701  # the server's OIDs of these types
-UNIT = 4  # bytes; each number has one or two of these units
-# The header of an array: dimensions, whether it may have nulls, type, length, first index
-_HEADER = Struct(">iiIii")
-_LENGTH = Struct(">i")
-_NULL = _LENGTH.pack(-1)
-
-
-def integers(values: Iterable[int]) -> Array:
-    """An array of integers of 32 bits."""
-    return _numbers(INTEGER, "i", values)
-
-
-def bigints(values: Iterable[int]) -> Array:
-    """An array of integers of 64 bits."""
-    return _numbers(BIGINT, "q", values)
-
-
-def doubles(values: Iterable[float]) -> Array:
-    """An array of floating-point numbers of 64 bits."""
-    return _numbers(DOUBLE, "d", values)
-
-
-def _numbers(type: int, code: str, values: Iterable[float]) -> Array:
-    """An array of numbers, each preceded by its length."""
-    numbers = array(code, values)
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    units = array("i", numbers.tobytes())
-    each = numbers.itemsize // UNIT
-    written = array("i", _LENGTH.pack(numbers.itemsize)) * (len(numbers) * (1 + each))
-    for place in range(each):
-        written[place + 1 :: each + 1] = units[place::each]
-    return Array(_HEADER.pack(1, 0, type, len(numbers), 1) + written.tobytes())
-
-
-def texts(values: Iterable[str | None]) -> Array:
-    """An array of texts, converted as by `text`."""
-    return values_of(TEXT, (value if value is None else _encoded(value) for value in values))
-
-
-def _encoded(value: str) -> bytes:
-    """The result of `text`, in UTF-8."""
-    try:
-        encoded = value.encode()
-    except UnicodeEncodeError:
-        encoded = storable(value).encode()
-    return encoded.replace(b"\0", NO_NUL)
-
-
-def byteas(values: Iterable[bytes | None]) -> Array:
-    """An array of byte strings."""
-    return values_of(BYTEA, values)
-
-
-def values_of(type: int, values: Iterable[bytes | None]) -> Array:
-    """An array of values of this type, each in its binary form."""
-    given = list(values)
-    written = []
-    for value in given:
-        if value is None:
-            written.append(_NULL)
-        else:
-            written += (_LENGTH.pack(len(value)), value)
-    return Array(_HEADER.pack(1, 1, type, len(given), 1) + b"".join(written))
-
 
 # "HMEM": the first half of the keys of our advisory locks; the second half is the space, or 0 to
 # create tables
@@ -208,8 +80,6 @@ class Connection:
         self._read_only = read_only
         self.address, self.name = address, public_name(address)
         self.lock_timeout = LOCK_TIMEOUT
-        # The first rows of statements in a snapshot
-        self._first_rows: dict[Any, tuple[Any, ...] | None] | None = None
         self._writes = False  # whether only a server that accepts writes will do
         self._prepare: bool | None = None  # None: prepare statements that are frequent
         self._open = self._connected()
@@ -337,18 +207,6 @@ class Connection:
         """The first row of a statement, or None."""
         return self.execute(statement, parameters).fetchone()
 
-    def once(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
-        """`first`, but within a snapshot, where the row cannot change, the server is asked only
-        once.
-        """
-        rows = self._first_rows
-        if rows is None:
-            return self.execute(statement, parameters).fetchone()
-        key = (statement, *(parameters or {}).values())
-        if key not in rows:
-            rows[key] = self.execute(statement, parameters).fetchone()
-        return rows[key]
-
     def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
         """All rows of a statement as dicts, by column name."""
         cursor = self.execute(statement, parameters)
@@ -393,11 +251,7 @@ class Connection:
     def snapshot(self) -> Iterator[None]:
         """Show one state of the database to all statements inside."""
         with self.plain_transaction("begin isolation level repeatable read read only"):
-            self._first_rows = {}
-            try:
-                yield
-            finally:
-                self._first_rows = None
+            yield
 
     @contextmanager
     def write_transaction(self, space: int, on_wait: OnWait) -> Iterator[None]:

@@ -1,18 +1,15 @@
-"""The statements on the embeddings of chunks, and on spare ones."""
+"""The statements on the embeddings of chunks, on spare ones, and on those of queries."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cached_property
 from struct import pack
 from typing import Any
 
-import psycopg
-
 from ...storage.embeddings import Embeddings, SpareEmbeddings, model_key
 from ...storage.encoding import decode_embedding, encode_embedding, unit
+from ...storage.query_cache import QueryCache
 from ...storage.rows import Identity, Pending, Vectors
-from .connection import Array, bigints, integers, values_of
-from .database import SpaceDatabase
+from .database import Array, SpaceDatabase, bigints, integers, values_of
 from .vectors import ensure_index
 
 PUT_SPARE = """
@@ -93,8 +90,7 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
 
     def __init__(self, database: SpaceDatabase) -> None:
         super().__init__(database)
-        self._conn = database.connection
-        self._space = database.space
+        self._database = database
 
     def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
         wanted = {"model": model_key(identity), "hashes": list(hashes)}
@@ -109,7 +105,7 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
         self._db.run(RESTORE, {"model": model_key(identity)})
 
     def put(self, identity: Identity, vectors: Vectors) -> None:
-        of_model = {"space": self._space, "model": model_key(identity)}
+        of_model = {"space": self._database.space, "model": model_key(identity)}
         rows = [
             of_model
             | {
@@ -119,7 +115,7 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
             }
             for content_hash, (data, cut) in vectors.items()
         ]
-        self._conn.many(PUT_SPARE, rows)
+        self._database.connection.many(PUT_SPARE, rows)
 
     def trim(self, identity: Identity, megabytes: float, days: float) -> None:
         kept = self._next_model()
@@ -196,8 +192,7 @@ class PostgresEmbeddings(Embeddings):
 
     def __init__(self, database: SpaceDatabase) -> None:
         super().__init__(database, PostgresSpareEmbeddings(database))
-        self._conn = database.connection
-        self._space = database.space
+        self._database = database
 
     def _of_chunks(self, hashes: Sequence[bytes]) -> Vectors:
         return _vectors(self._db.all(KNOWN, {"hashes": list(hashes)}))
@@ -206,15 +201,6 @@ class PostgresEmbeddings(Embeddings):
         rows = self._db.all(STILL_PENDING, {"ids": [chunk.id for chunk in batch]})
         left = {(id, bytes(content_hash)) for id, content_hash in rows}
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
-
-    def _write_at_once(self, statement: str, parameters: dict[str, Any]) -> bool:
-        if self._conn.in_transaction or self._conn.is_standby:
-            return False
-        with suppress(psycopg.Error), self._conn.plain_transaction():
-            self._conn.execute("set local lock_timeout = 1")
-            given = parameters | {"space": self._space}
-            return self._conn.execute(statement, given).rowcount == 1
-        return False
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         given = list(rows)
@@ -267,7 +253,7 @@ class PostgresEmbeddings(Embeddings):
     @cached_property
     def _vector_type(self) -> int:
         """The server's OID of the type `vector`."""
-        return int(self._conn.one(VECTOR)[0])
+        return self._db.number(VECTOR)
 
     def index_after_put(self, count: int) -> None:
         """Create the index if there are enough embeddings by now, but not after a large batch: more
@@ -279,11 +265,11 @@ class PostgresEmbeddings(Embeddings):
     def ensure_index(self) -> None:
         """Create the HNSW index if there are enough embeddings."""
         if dims := self._dims():
-            ensure_index(self._conn, dims)
+            ensure_index(self._database, dims)
 
     def _dims(self) -> int:
         """The dimensions of the stored embeddings; 0 before the first."""
-        [dims] = self._conn.first(DIMS, {"space": self._space}) or (0,)
+        [dims] = self._db.first(DIMS) or (0,)
         return int(dims)
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
@@ -294,3 +280,20 @@ class PostgresEmbeddings(Embeddings):
         if identity := self.identity():
             self.spare.restore(identity)
             self.ensure_index()
+
+
+class SpaceQueryCache(QueryCache):
+    """The table of the embeddings of queries, and of reranker scores."""
+
+    GET = (
+        "select embedding, used_at from query_embeddings where space = %(space)s and key = %(key)s"
+    )
+    PUT = """
+    insert into query_embeddings (space, key, embedding, used_at)
+    values (%(space)s, %(key)s, %(value)s, %(now)s)
+    on conflict (space, key) do update set embedding = excluded.embedding, used_at = excluded.used_at
+    """
+    EVICT = """
+    delete from query_embeddings where space = %(space)s and key in (
+        select key from query_embeddings where space = %(space)s order by used_at desc, key offset %(size)s)
+    """

@@ -17,19 +17,17 @@ from ... import messages as log
 from ...errors import MissingStoreError, StoreError, WayOut
 from ...storage.filters import Filters
 from . import schema
-from .catalog import PostgresCatalog
+from .catalog import PostgresCatalog, PostgresSources
 from .checks import Checks
 from .chunks import Links, PostgresChunks
 from .connection import Connection, OnWait
 from .database import SpaceDatabase
-from .documents import Documents
-from .embeddings import PostgresEmbeddings
+from .documents import PostgresDocuments
+from .embeddings import PostgresEmbeddings, SpaceQueryCache
 from .fts5 import Tokenizer
 from .keyword import KeywordIndex
 from .postings import Postings
-from .query_cache import QueryCache
 from .selection import EVERYTHING, Selection, condition
-from .sources import PostgresSources
 from .vectors import VectorIndex, rebuild
 
 DEFAULT_SPACE = "default"
@@ -101,11 +99,10 @@ class PostgresStorage:
             with self.guarded("cannot open"):
                 schema.prepare(self.connection, create=create)
                 self.connection.prepare_session()
-                self._space = self._find_space(space, create)
+                self._database = SpaceDatabase(self.connection, self._find_space(space, create))
         except BaseException:
             self.connection.close()
             raise
-        self._database = SpaceDatabase(self.connection, self._space)
         self.chunks = PostgresChunks(self._database)
         self.embeddings = PostgresEmbeddings(self._database)
 
@@ -130,11 +127,11 @@ class PostgresStorage:
 
     @cached_property
     def _postings(self) -> Postings:
-        return Postings(self.connection, self._space, self._tokenizer)
+        return Postings(self._database, self._tokenizer)
 
     @cached_property
-    def documents(self) -> Documents:
-        return Documents(self.connection, self._space, self.embeddings, self._postings)
+    def documents(self) -> PostgresDocuments:
+        return PostgresDocuments(self._database, self.embeddings, self._postings)
 
     @cached_property
     def catalog(self) -> PostgresCatalog:
@@ -146,41 +143,41 @@ class PostgresStorage:
 
     @property
     def links(self) -> Links:
-        return Links(self.connection, self._space)
+        return Links(self._database)
 
     @cached_property
     def checks(self) -> Checks:
-        return Checks(self.connection, self._space)
+        return Checks(self._database)
 
     def keyword(self, chosen: Selection | None = None) -> KeywordIndex:
-        return KeywordIndex(self.connection, self._space, self._tokenizer, chosen)
+        return KeywordIndex(self._database, self._tokenizer, chosen)
 
     def vectors(self, chosen: Selection | None = None) -> VectorIndex:
-        return VectorIndex(self.connection, self._space, chosen)
+        return VectorIndex(self._database, chosen)
 
-    def query_cache(self, size: int) -> QueryCache:
-        return QueryCache(self.connection, self._space, size)
+    def query_cache(self, size: int) -> SpaceQueryCache:
+        return SpaceQueryCache(self._database, size)
 
     @contextmanager
     def selection(self, filters: Filters, today: date | None = None) -> Iterator[Selection | None]:
-        where, parameters = condition(self.connection, self._space, filters, today)
+        where, parameters = condition(self._database, filters, today)
         if where == EVERYTHING and not filters.without:
             yield None
             return
         without = self.keyword().chunks_with(filters.without)
-        yield Selection(self.connection, self._space, where, parameters, without)
+        yield Selection(self._database, where, parameters, without)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with (
             self.guarded("cannot write"),
-            self.connection.write_transaction(self._space, self._on_wait),
+            self.connection.write_transaction(self._database.space, self._on_wait),
         ):
             try:
                 schema.check_version(self.connection)
                 yield
                 self._postings.flush()
-                self.connection.execute(CHANGED, {"space": self._space})
+                self._database.run(CHANGED)
             finally:
                 self._postings.forget()
         if (
@@ -222,7 +219,7 @@ class PostgresStorage:
                 yield
 
     def state(self) -> int:
-        return int(self.connection.one(STATE, {"space": self._space})[0])
+        return self._database.number(STATE)
 
     def interrupt(self) -> None:
         self.connection.interrupt()
@@ -247,7 +244,7 @@ class PostgresStorage:
 
     def rebuild_indexes(self) -> None:
         self._postings.rebuild()
-        rebuild(self.connection, self._space)
+        rebuild(self._database)
 
     def compact(self) -> None:
         with self.guarded("cannot write"):

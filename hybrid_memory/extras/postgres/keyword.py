@@ -12,7 +12,7 @@ from ...storage.keyword import BM25Index
 from ...storage.rows import KeywordLeg, Ranking
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
-from .connection import Connection, bigints, doubles, integers
+from .database import SpaceDatabase, bigints, doubles, integers
 from .expressions import Phrases, substring_search
 from .fts5 import Tokenizer
 from .postings import IS_LIVE, SIZE_OF_SPACE, decoded
@@ -68,14 +68,14 @@ class KeywordIndex(BM25Index):
 
     def __init__(
         self,
-        conn: Connection,
-        space: int,
+        database: SpaceDatabase,
         tokenizer: Tokenizer,
         chosen: Selection | None = None,
     ) -> None:
         super().__init__(chosen)
-        self._conn, self._space, self._chosen = conn, space, chosen
-        self._phrases = Phrases(conn, space, tokenizer)
+        self._db = database
+        self._chosen = chosen
+        self._phrases = Phrases(database, tokenizer)
         self._documents: dict[int, str] = {}  # id of the document of each chunk looked up
 
     def size(self) -> int:
@@ -86,8 +86,7 @@ class KeywordIndex(BM25Index):
         """The number of chunks, their mean length in tokens, and whether postings have entries of
         removed chunks.
         """
-        row = self._conn.once(SIZE_OF_SPACE, {"space": self._space})
-        chunks, tokens, dead = row or (0, 0, 0)
+        chunks, tokens, dead = self._db.first(SIZE_OF_SPACE) or (0, 0, 0)
         return chunks, (tokens or 1) / (chunks or 1), bool(dead)
 
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
@@ -118,7 +117,7 @@ class KeywordIndex(BM25Index):
         )
 
     def _search_fragments(self, query: Query, limit: int) -> Ranking:
-        return substring_search(self._conn, self._space, self._chosen, query, limit)
+        return substring_search(self._db, self._chosen, query, limit)
 
     def _run(
         self,
@@ -156,7 +155,6 @@ class KeywordIndex(BM25Index):
         counted = [each.frequency_for_idf for each in self._phrases.of([*choosing, *others])]
         size = max(size, *counted, 1)
         given: dict[str, Any] = {
-            "space": self._space,
             "fixed": K1 * (1 - B),
             "per_token": K1 * B / average,
             "also": bigints(also),
@@ -171,7 +169,7 @@ class KeywordIndex(BM25Index):
         statement = SEARCH.format(total=total, live=live)
 
         def read(most: int) -> Ranking:
-            hits = self._conn.all(statement, {**given, "limit": most})
+            hits = self._db.all(statement, {**given, "limit": most})
             return _levelled(sorted(hits, key=lambda hit: -hit[1]))
 
         return self._best_and(read, limit, also)
@@ -198,7 +196,7 @@ class KeywordIndex(BM25Index):
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
         new = [id for id in ids if id not in self._documents]
         if new:
-            self._documents |= self._conn.all(DOC_IDS, {"space": self._space, "ids": new})
+            self._documents |= self._db.all(DOC_IDS, {"ids": new})
         return ((id, self._documents[id]) for id in ids if id in self._documents)
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:

@@ -33,7 +33,7 @@ from psycopg import Cursor
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ...text import analyzer
 from ...text.terms import Terms, terms
-from .connection import Array, Connection, bigints, integers, texts
+from .database import Array, SpaceDatabase, bigints, integers, texts
 from .fts5 import Tokenizer
 
 SIZE = 128  # entries of a block; the server would store more of them outside of the row
@@ -240,8 +240,9 @@ class Postings:
     dead ones behind, and a term that leaves and comes back would get a new id.
     """
 
-    def __init__(self, conn: Connection, space: int, tokenizer: Tokenizer) -> None:
-        self._conn, self._space, self._tokenizer = conn, space, tokenizer
+    def __init__(self, database: SpaceDatabase, tokenizer: Tokenizer) -> None:
+        self._db = database
+        self._tokenizer = tokenizer
         self._waiting: list[tuple[int, Terms, str | None]] = []
         self._lost: Counter[int] = Counter()  # removed chunks, by id of a term
         self.added = 0  # chunks added since the server's statistics were last updated
@@ -261,9 +262,7 @@ class Postings:
 
     def add_again(self, ids: Sequence[int]) -> None:
         """Index chunks that are in the table already, in the order of their documents."""
-        for _, group in groupby(
-            self._conn.all(CHUNKS, {"space": self._space, "ids": list(ids)}), itemgetter(0)
-        ):
+        for _, group in groupby(self._db.all(CHUNKS, {"ids": list(ids)}), itemgetter(0)):
             rows = list(group)
             *_, doc_id, collection, metadata, is_first = rows[0]
             names = None
@@ -280,11 +279,12 @@ class Postings:
 
     def count(self) -> int:
         """The number of chunks in the index. Takes the same time for any number."""
-        return int(self._conn.one(SIZE_OF_SPACE, {"space": self._space})[0])
+        [(chunks, *_)] = self._db.all(SIZE_OF_SPACE)
+        return int(chunks)
 
     def titles_and_aliases(self, document: int) -> list[str]:
         """The titles and aliases of a document, by its number."""
-        return [name for (name,) in self._conn.all(TITLES_AND_ALIASES, {"document": document})]
+        return list(self._db.column(TITLES_AND_ALIASES, {"document": document}))
 
     def forget(self) -> None:
         """Discard what is waiting, after its transaction has failed."""
@@ -308,9 +308,9 @@ class Postings:
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
         of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
         entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
-        size = {"chunks": len(rows), "tokens": sum(map(len, lists)), "space": self._space}
-        totals = self._conn.execute(ADD_TOTALS, size)
-        found = self._conn.execute(IDS_OF_TERMS, {"space": self._space, "terms": texts(entries)})
+        size = {"chunks": len(rows), "tokens": sum(map(len, lists))}
+        totals = self._db.execute(ADD_TOTALS, size)
+        found = self._db.execute(IDS_OF_TERMS, {"terms": texts(entries)})
         known = {}
         full = []
         for term, id, loose in found.fetchall():
@@ -320,15 +320,13 @@ class Postings:
         [(dead,)] = totals.fetchall()
         new = {term: entries[term] for term in entries if term not in known}
         ids = known | self._add_terms(new)
-        if full and dead:
-            self._merge(MERGE_SMALL, terms=full)
-        elif full:
-            self._merge(MERGE_ALL_SMALL, terms=full)
+        if full:
+            self._db.run(MERGE_SMALL if dead else MERGE_ALL_SMALL, {"terms": full})
         written = _columns_of(rows)
         sequences = _parts("sequences", integers, [_sequence(each, ids) for each in of_chunks])
         unused = self._count({id: entries[term] for term, id in known.items()})
         made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()})
-        self._conn.execute(ADD_WORDS, {"space": self._space, **written, **sequences})
+        self._db.run(ADD_WORDS, {**written, **sequences})
         self._add_blocks(made)
         self._drop_unused(unused)
 
@@ -336,10 +334,7 @@ class Postings:
         """Write new terms, and return their ids."""
         if not new:
             return {}
-        return dict(self._conn.all(NEW_TERMS, self._count_parameters(new) | {"terms": texts(new)}))
-
-    def _merge(self, statement: str, **which: Any) -> None:
-        self._conn.execute(statement, which | {"space": self._space})
+        return dict(self._db.all(NEW_TERMS, self._count_parameters(new) | {"terms": texts(new)}))
 
     def _add_blocks(self, made: Sequence[PostingBlock]) -> None:
         for start in range(0, len(made), BLOCKS):
@@ -350,7 +345,7 @@ class Postings:
                 "lasts": bigints(lasts),
                 **_parts("entries", bigints, written),
             }
-            self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
+            self._db.run(ADD_BLOCKS, columns)
 
     def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]] | None":
         """Change the frequencies of existing terms, by id. Returns a cursor over the terms that no
@@ -362,7 +357,7 @@ class Postings:
             "ids": integers(by_id),
             "counts": integers(added),
         }
-        counted = self._conn.execute(COUNT_TERMS, changes)
+        counted = self._db.execute(COUNT_TERMS, changes)
         if not self._lost:
             return None
         self._lost.clear()
@@ -372,47 +367,47 @@ class Postings:
         """Delete terms that no chunk has any more."""
         unused = [id for (id,) in counted.fetchall()] if counted else []
         if unused:
-            self._conn.execute(DROP_TERMS, {"space": self._space, "ids": unused})
+            self._db.run(DROP_TERMS, {"ids": unused})
 
     def _count_parameters(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
         """The number of entries of each term, and whether they make a small block."""
         counts = [len(of_term) for of_term in entries.values()]
         small = integers(int(0 < count < SMALL) for count in counts)
-        return {"space": self._space, "counts": integers(counts), "small": small}
+        return {"counts": integers(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
         """Remove chunks from the index. Their ids are not used again."""
         if self._waiting:  # some of these chunks may be waiting
             self.flush()
         self.removed += len(ids)
-        lost = self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})
+        lost = self._db.all(REMOVE, {"ids": list(ids)})
         self._lost.update(dict(lost))
         self._merge_slices()
 
     def _merge_slices(self) -> None:
         """Rewrite as many slices as the number of removed chunks requires."""
-        chunks, unmerged, slice = self._conn.one(UNMERGED, {"space": self._space})
+        [(chunks, unmerged, slice)] = self._db.all(UNMERGED)
         of_a_slice = max(LEAST_DEAD, DEAD_SHARE * chunks) / SLICES
         end = slice + min(SLICES, int(unmerged / of_a_slice))
         slices = [number % SLICES for number in range(slice, end)]
         if slices:
-            self._merge(MERGE_SLICES, slices=slices)
-            self._conn.execute(MERGED, {"space": self._space, "slice": end % SLICES})
+            self._db.run(MERGE_SLICES, {"slices": slices})
+            self._db.run(MERGED, {"slice": end % SLICES})
 
     def take_out(self, chunk: int) -> None:
         """Remove a chunk from the index that is added again with the same id."""
         self.flush()
-        terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
+        terms = list(self._db.column(TERMS_OF, {"chunk": chunk}))
         self.remove([chunk])
-        self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
+        self._db.run(MERGE_AROUND, {"terms": terms, "chunk": chunk})
 
     def rebuild(self) -> None:
         """Rebuild the index from the chunks."""
         self.forget()
         for statement in filter(str.strip, CLEAR.split(";")):
-            self._conn.execute(statement, {"space": self._space})
+            self._db.run(statement)
         after = 0
-        while ids := [id for (id,) in self._conn.all(IDS, {"space": self._space, "after": after})]:
+        while ids := list(self._db.column(IDS, {"after": after})):
             after = ids[-1]
             self.add_again(ids)
         self.flush()

@@ -19,22 +19,20 @@ from ... import messages
 from ...errors import StoreError
 from . import connection
 from .chunks import SQLiteChunks
-from .database import SQLiteDatabase
-from .embeddings import SQLiteEmbeddings
-from .keyword import FTSIndex, Vocabulary
+from .connection import SQLiteDatabase
+from .embeddings import SQLiteEmbeddings, SQLiteQueryCache
+from .keyword import FTSIndex
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import SQLiteCatalog
+    from .catalog import SQLiteCatalog, SQLiteSources
     from .checks import Checks
-    from .documents import Documents
+    from .documents import SQLiteDocuments
     from .links import Links
-    from .query_cache import QueryCache
     from .selection import Selection
-    from .sources import SQLiteSources
     from .vectors import VectorIndex
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
@@ -80,10 +78,10 @@ class SQLiteStorage:
         self.embeddings = SQLiteEmbeddings(self._database)
 
     @cached_property
-    def documents(self) -> "Documents":
-        from .documents import Documents
+    def documents(self) -> "SQLiteDocuments":
+        from .documents import SQLiteDocuments
 
-        return Documents(self.connection, self.embeddings)
+        return SQLiteDocuments(self._database, self.embeddings)
 
     @cached_property
     def catalog(self) -> "SQLiteCatalog":
@@ -93,7 +91,7 @@ class SQLiteStorage:
 
     @cached_property
     def sources(self) -> "SQLiteSources":
-        from .sources import SQLiteSources
+        from .catalog import SQLiteSources
 
         return SQLiteSources(self._database)
 
@@ -101,7 +99,7 @@ class SQLiteStorage:
     def links(self) -> "Links":
         from .links import Links
 
-        return Links(self.connection)
+        return Links(self._database)
 
     @cached_property
     def checks(self) -> "Checks":
@@ -110,21 +108,15 @@ class SQLiteStorage:
         return Checks(self.connection)
 
     def keyword(self, chosen: "Selection | None" = None) -> FTSIndex:
-        return FTSIndex(self.connection, chosen, self._vocabulary)
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.connection)
+        return FTSIndex(self.connection, chosen)
 
     def vectors(self, chosen: "Selection | None" = None) -> "VectorIndex":
         from .vectors import VectorIndex
 
         return VectorIndex(self.connection, chosen)
 
-    def query_cache(self, size: int) -> "QueryCache":
-        from .query_cache import QueryCache
-
-        return QueryCache(self.connection, size)
+    def query_cache(self, size: int) -> SQLiteQueryCache:
+        return SQLiteQueryCache(self._database, size)
 
     def selection(
         self, filters: "Filters", today: "date | None" = None

@@ -9,7 +9,7 @@ so a query that is a name or an identifier is one word that few chunks have.
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -101,7 +101,6 @@ select value, doc from json_each(?) cross join temp.vocabulary on term = value
 """
 LISTED_VOCABULARY = "select group_concat(term, char(10)) from terms where term >= ? and term < ?"
 LISTED_COUNTS = "select value, chunks from json_each(?) cross join terms on term = value"
-STATE = "select block from chunks_fts_data where id = 10"  # FTS5 changes it with each write
 OCCURRENCE = "select doc from temp.occurrences where term = ? limit 1"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
@@ -139,6 +138,7 @@ class FTSIndex(BM25Index):
     It remembers how many chunks have a term, so use it for one state of the database.
     """
 
+    _is_own = True  # whether this program made the tables
     _result_rows = RESULT_ROWS  # the statement that reads the rows of results
     _texts = "chunks"  # where the last tier reads `id` and `content`
 
@@ -146,12 +146,10 @@ class FTSIndex(BM25Index):
         self,
         conn: sqlite3.Connection,
         selection: "Selection | None" = None,
-        vocabulary: "Vocabulary | None" = None,
     ) -> None:
         super().__init__(selection)
         self._conn = conn
         self._selection = selection
-        self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}  # by expression
 
     @property
@@ -231,7 +229,32 @@ class FTSIndex(BM25Index):
         return bool(terms) and self._conn.execute(ANY_ROW, (anywhere,)).fetchone() is not None
 
     def _substitutes_for(self, word: str, choice: "Choice") -> list[str]:
-        return self._vocabulary.substitutes_for(word, choice)
+        stem = stems([word]).get(word, word)
+        terms = choice(word, stem, self._terms_between, self._chunks_with)
+        return list(dict.fromkeys(map(self._word_for, terms)))
+
+    def _terms_between(self, first: str, end: str) -> str:
+        """The terms in a range, each between line breaks."""
+        if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
+            _make_vocabulary(self._conn)
+        statement = LISTED_VOCABULARY if self._is_listed else VOCABULARY
+        (text,) = self._conn.execute(statement, (first, end)).fetchone()
+        return f"\n{text or ''}\n"
+
+    def _chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """The numbers of chunks of terms from `_terms_between`."""
+        statement = LISTED_COUNTS if self._is_listed else COUNTS
+        return dict(self._conn.execute(statement, (json.dumps(terms),)))
+
+    @property
+    def _is_listed(self) -> bool:
+        return self._is_own and word_list.is_complete(self._conn)
+
+    def _word_for(self, term: str) -> str:
+        """A word of a chunk for a term, which is a stem: 'kubernet' -> 'kubernetes'."""
+        occurrence = self._conn.execute(OCCURRENCE, (term,)).fetchone() or ()
+        terms = chunk_terms(self._conn, occurrence) if self._is_own else ()
+        return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
         return self._conn.execute(DOC_IDS, (json.dumps(list(ids)),))
@@ -379,60 +402,6 @@ def _make_vocabulary(conn: sqlite3.Connection) -> None:
         conn.execute(f"pragma query_only = {query_only}")
 
 
-class Vocabulary:
-    """The words of the index, read when they are first needed, and again after a change."""
-
-    def __init__(
-        self,
-        conn: sqlite3.Connection,
-        chunk_terms: Callable[..., Any] = chunk_terms,
-        *,
-        is_own: bool = True,
-    ) -> None:
-        self._conn = conn
-        self._chunk_terms = chunk_terms
-        self._is_own = is_own
-        self._state: bytes | None = None
-        self._texts: dict[tuple[str, ...], str] = {}  # by the ends of the range
-
-    def substitutes_for(self, word: str, choice: "Choice") -> list[str]:
-        """The words to search in place of a word, spelled as in a chunk. `choice` chooses their
-        terms.
-        """
-        stem = stems([word]).get(word, word)
-        terms = choice(word, stem, self._text, self._counts)
-        return list(dict.fromkeys(map(self._word_for, terms)))
-
-    def _text(self, *span: str) -> str:
-        """The terms in a range, each between line breaks."""
-        if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
-            _make_vocabulary(self._conn)
-        (state,) = self._conn.execute(STATE).fetchone()
-        if state != self._state:
-            self._state = state
-            self._texts = {}
-        if span not in self._texts:
-            statement = LISTED_VOCABULARY if self._is_listed else VOCABULARY
-            (text,) = self._conn.execute(statement, span).fetchone()
-            self._texts[span] = f"\n{text or ''}\n"
-        return self._texts[span]
-
-    def _counts(self, terms: Sequence[str]) -> dict[str, int]:
-        """The numbers of chunks of terms from `_text`."""
-        statement = LISTED_COUNTS if self._is_listed else COUNTS
-        return dict(self._conn.execute(statement, (json.dumps(terms),)))
-
-    @property
-    def _is_listed(self) -> bool:
-        return self._is_own and word_list.is_complete(self._conn)
-
-    def _word_for(self, term: str) -> str:
-        """A word of a chunk for a term, which is a stem: 'kubernet' -> 'kubernetes'."""
-        occurrence = self._conn.execute(OCCURRENCE, (term,)).fetchone()
-        terms = self._chunk_terms(self._conn, occurrence or ())
-        return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
-
-
 class BareIndex(FTSIndex):
     """The FTS5 index behind any connection. Creates what is missing; never commits.
 
@@ -445,8 +414,6 @@ class BareIndex(FTSIndex):
         self._is_own = schema.is_own(conn)
         if not self._is_own:
             self._result_rows = FOREIGN_RESULT_ROWS
-            # Stems of other tables are not turned into words
-            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()), is_own=False)
             self._texts = "(select rowid as id, content from chunks_fts)"
 
     def size(self) -> int:
