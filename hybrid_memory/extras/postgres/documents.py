@@ -5,7 +5,7 @@ If a document grows at its end, such as a transcript, only the new part is writt
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...storage.documents import Documents
@@ -19,15 +19,10 @@ from ...text.terms import Terms, terms
 from .chunks import OF_DOCUMENT, Links, put_links, text_of_chunks, titles_and_aliases
 from .connection import LOCK
 from .database import (
-    Array,
     SpaceDatabase,
-    bigints,
-    byteas,
     from_column,
     here,
-    integers,
     text,
-    texts,
     to_column,
 )
 from .embeddings import PostgresEmbeddings
@@ -84,11 +79,11 @@ insert into chunks (id, space, document, chunk_id, heading, heading_path, conten
                     end_line, content_hash, date, role, embedding, truncated)
 select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
        row.content, row.items, row.start_line, row.end_line, row.content_hash, row.date, row.role,
-       row.embedding, row.truncated::boolean
+       row.embedding, row.truncated
 from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
               %(content)s::text[], %(items)s::text[], %(start_line)s::int[], %(end_line)s::int[],
               %(content_hash)s::bytea[], %(date)s::text[], %(role)s::text[], %(embeddings)s::vector[],
-              %(truncated)s::int[])
+              %(truncated)s::boolean[])
        with ordinality row (document, chunk_id, heading, heading_path, content, items, start_line,
                             end_line, content_hash, date, role, embedding, truncated, place)
 """
@@ -97,18 +92,18 @@ TAKE_IDS = """
 select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1),
        pg_advisory_unlock(%(lock)s, -1)
 """
-COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
-    "chunk_id": texts,
-    "heading": texts,
-    "heading_path": texts,
-    "content": texts,
-    "items": texts,
-    "start_line": integers,
-    "end_line": integers,
-    "content_hash": byteas,
-    "date": texts,
-    "role": texts,
-}
+COLUMNS = (
+    "chunk_id",
+    "heading",
+    "heading_path",
+    "content",
+    "items",
+    "start_line",
+    "end_line",
+    "content_hash",
+    "date",
+    "role",
+)
 
 # What `unchanged_start` compares. may_stay is false if the model refused the text and is asked
 # again.
@@ -288,17 +283,17 @@ class PostgresDocuments(Documents):
         if not ids:
             return
         of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
-        embeddings, embedded = self._embeddings.as_array([data for data, _ in of_chunks])
+        embeddings = self._embeddings.as_vectors([data for data, _ in of_chunks])
         values: dict[str, Any] = {
-            column: made(chunk[column] for chunk in chunks) for column, made in COLUMNS.items()
+            column: [_cleaned(chunk[column]) for chunk in chunks] for column in COLUMNS
         }
         values |= {
-            "documents": bigints(numbers),
+            "documents": list(numbers),
             "embeddings": embeddings,
-            "truncated": integers(cut for _, cut in of_chunks),
+            "truncated": [cut for _, cut in of_chunks],
         }
         self._db.run(PUT_CHUNKS, values | {"first": ids[0]})
-        self._embeddings.index_after_put(embedded)
+        self._embeddings.index_after_put(embeddings)
 
     def index(
         self, ids: Sequence[int], found: Iterable[Terms], chunks: Iterable[Mapping[str, Any]]

@@ -1,15 +1,13 @@
 """The statements on the embeddings of chunks, on spare ones, and on those of queries."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from struct import pack
 from typing import Any
 
 from ...storage.embeddings import Embeddings, SpareEmbeddings, model_key
 from ...storage.encoding import decode_embedding, encode_embedding, unit
 from ...storage.query_cache import QueryCache
 from ...storage.rows import Identity, Pending, Vectors
-from .database import Array, SpaceDatabase, bigints, integers, values_of
+from .database import SpaceDatabase, numbers
 from .vectors import ensure_index
 
 PUT_SPARE = """
@@ -144,14 +142,10 @@ update chunks set unembeddable = true
 where  space = %(space)s and content_hash = any(%(hashes)s) and embedding is null and not unembeddable
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
-VECTOR = "select 'vector'::regtype::oid::bigint"
-CLEAR = """
-update chunks set embedding = null, truncated = false
-where  space = %(space)s and id = any(%(ids)s) and embedding is not null
-"""
 PUT = """
-update chunks c set embedding = new.embedding, truncated = new.truncated::boolean
-from   unnest(%(ids)s::bigint[], %(embeddings)s::vector[], %(truncated)s::int[])
+update chunks c
+set    embedding = new.embedding, truncated = new.truncated and new.embedding is not null
+from   unnest(%(ids)s::bigint[], %(embeddings)s::vector[], %(truncated)s::boolean[])
        new (id, embedding, truncated)
 where  c.space = %(space)s and c.id = new.id
 """
@@ -204,41 +198,24 @@ class PostgresEmbeddings(Embeddings):
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         given = list(rows)
-        embeddings = self._encode([embedding for _, embedding, _ in given])
-        if refused := [id for (id, *_), each in zip(given, embeddings, strict=True) if not each]:
-            self._db.run(CLEAR, {"ids": refused})
-        units = [row for row, each in zip(given, embeddings, strict=True) if each]
-        if units:
-            columns = {
-                "ids": bigints(id for id, *_ in units),
-                "embeddings": values_of(self._vector_type, filter(None, embeddings)),
-                "truncated": integers(cut for *_, cut in units),
-            }
-            self._db.run(PUT, columns)
-        self.index_after_put(len(units))
+        vectors = self.as_vectors([embedding for _, embedding, _ in given])
+        columns = {
+            "ids": numbers(id for id, *_ in given),
+            "embeddings": vectors,
+            "truncated": [cut for *_, cut in given],
+        }
+        self._db.run(PUT, columns)
+        self.index_after_put(vectors)
 
-    def as_array(self, embeddings: Sequence[bytes]) -> tuple[Array | None, int]:
-        """Embeddings as an array of vectors, and how many of them have a direction. The others are
-        null in the array.
-
-        Raises ValueError as `_encode` does.
-        """
-        if not any(embeddings):
-            return None, 0
-        vectors = self._encode(embeddings)
-        return values_of(self._vector_type, vectors), sum(each is not None for each in vectors)
-
-    def _encode(self, embeddings: Sequence[bytes]) -> list[bytes | None]:
-        """Embeddings at length 1, in pgvector's binary form; None for one without a direction.
+    def as_vectors(self, embeddings: Sequence[bytes]) -> list[str | None]:
+        """Embeddings at length 1, as pgvector reads them; None for one without a direction.
 
         Raises ValueError for an embedding whose dimension is not that of the others.
         """
-        dims = self._dims()
-        found: list[bytes | None] = []
+        dims = self._dims() if any(embeddings) else 0
+        found: list[str | None] = []
         for data in embeddings:
-            vector = None
-            if data:
-                vector = unit(decode_embedding(data))
+            vector = unit(decode_embedding(data))
             if vector is None:
                 found.append(None)
                 continue
@@ -247,19 +224,14 @@ class PostgresEmbeddings(Embeddings):
                 raise ValueError(
                     f"an embedding has {len(vector)} dimensions, the others have {dims}"
                 )
-            found.append(pack(f">hh{dims}f", dims, 0, *vector))
+            found.append(str(list(vector)))
         return found
 
-    @cached_property
-    def _vector_type(self) -> int:
-        """The server's OID of the type `vector`."""
-        return self._db.number(VECTOR)
-
-    def index_after_put(self, count: int) -> None:
+    def index_after_put(self, vectors: Sequence[str | None]) -> None:
         """Create the index if there are enough embeddings by now, but not after a large batch: more
         will come, and then `restore`.
         """
-        if 0 < count < MANY:
+        if any(vectors) and len(vectors) < MANY:
             self.ensure_index()
 
     def ensure_index(self) -> None:

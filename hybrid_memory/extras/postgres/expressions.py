@@ -19,7 +19,7 @@ from ...storage.bm25 import (
 from ...storage.spelling import Choice, parts_of_similar
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
-from .database import SpaceDatabase, bigints, integers
+from .database import SpaceDatabase, numbers
 from .fts5 import LONGEST, Tokenizer
 from .postings import (
     COLUMN_END,
@@ -209,8 +209,8 @@ class Phrases:
         ids = dict(self._db.all(IDS, {"terms": list(set(stems))}))
         if all(stem in ids for stem in stems):
             given = {
-                "ids": bigints(chunk for chunk, *_ in found),
-                "terms": integers(ids.values()),
+                "ids": numbers(chunk for chunk, *_ in found),
+                "terms": numbers(ids.values()),
             }
             having = set(self._db.column(HAVING_ALL, given))
             found = [row for row in found if row[0] not in having]

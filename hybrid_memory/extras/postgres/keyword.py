@@ -12,7 +12,7 @@ from ...storage.keyword import BM25Index
 from ...storage.rows import KeywordLeg, Ranking
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
-from .database import SpaceDatabase, bigints, doubles, integers
+from .database import SpaceDatabase, numbers
 from .expressions import Phrases, substring_search
 from .fts5 import Tokenizer
 from .postings import IS_LIVE, SIZE_OF_SPACE, decoded
@@ -157,7 +157,7 @@ class KeywordIndex(BM25Index):
         given: dict[str, Any] = {
             "fixed": K1 * (1 - B),
             "per_token": K1 * B / average,
-            "also": bigints(also),
+            "also": numbers(also),
         }
         given |= parameters | self._postings("choosing", choosing, size)
         parts = CHOSEN
@@ -185,12 +185,12 @@ class KeywordIndex(BM25Index):
             found += phrase.found
             most_of_found += [most] * len(phrase.found)
         return {
-            f"{of}_terms": integers(words),
-            f"{of}_most": doubles(most_of_words),
-            f"{of}_chunks": bigints(chunk for chunk, *_ in found),
-            f"{of}_weights": doubles(weight for _, weight, _ in found),
-            f"{of}_lengths": integers(length for *_, length in found),
-            f"{of}_phrases_most": doubles(most_of_found),
+            f"{of}_terms": numbers(words),
+            f"{of}_most": numbers(most_of_words),
+            f"{of}_chunks": numbers(chunk for chunk, *_ in found),
+            f"{of}_weights": numbers(weight for _, weight, _ in found),
+            f"{of}_lengths": numbers(length for *_, length in found),
+            f"{of}_phrases_most": numbers(most_of_found),
         }
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:

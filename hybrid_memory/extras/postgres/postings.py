@@ -22,7 +22,7 @@ exist.
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
@@ -33,7 +33,7 @@ from psycopg import Cursor
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ...text import analyzer
 from ...text.terms import Terms, terms
-from .database import Array, SpaceDatabase, bigints, integers, texts
+from .database import SpaceDatabase, numbers, texts
 from .fts5 import Tokenizer
 
 SIZE = 128  # entries of a block; the server would store more of them outside of the row
@@ -323,7 +323,7 @@ class Postings:
         if full:
             self._db.run(MERGE_SMALL if dead else MERGE_ALL_SMALL, {"terms": full})
         written = _columns_of(rows)
-        sequences = _parts("sequences", integers, [_sequence(each, ids) for each in of_chunks])
+        sequences = _parts("sequences", [_sequence(each, ids) for each in of_chunks])
         unused = self._count({id: entries[term] for term, id in known.items()})
         made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()})
         self._db.run(ADD_WORDS, {**written, **sequences})
@@ -340,10 +340,10 @@ class Postings:
         for start in range(0, len(made), BLOCKS):
             terms, firsts, lasts, written = zip(*made[start : start + BLOCKS], strict=True)
             columns = {
-                "terms": integers(terms),
-                "firsts": bigints(firsts),
-                "lasts": bigints(lasts),
-                **_parts("entries", bigints, written),
+                "terms": numbers(terms),
+                "firsts": numbers(firsts),
+                "lasts": numbers(lasts),
+                **_parts("entries", written),
             }
             self._db.run(ADD_BLOCKS, columns)
 
@@ -354,8 +354,8 @@ class Postings:
         by_id = {id: entries.get(id, ()) for id in sorted({*entries, *self._lost})}
         added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
         changes = self._count_parameters(by_id) | {
-            "ids": integers(by_id),
-            "counts": integers(added),
+            "ids": numbers(by_id),
+            "counts": numbers(added),
         }
         counted = self._db.execute(COUNT_TERMS, changes)
         if not self._lost:
@@ -372,8 +372,8 @@ class Postings:
     def _count_parameters(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
         """The number of entries of each term, and whether they make a small block."""
         counts = [len(of_term) for of_term in entries.values()]
-        small = integers(int(0 < count < SMALL) for count in counts)
-        return {"counts": integers(counts), "small": small}
+        small = numbers(int(0 < count < SMALL) for count in counts)
+        return {"counts": numbers(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
         """Remove chunks from the index. Their ids are not used again."""
@@ -458,11 +458,11 @@ def _blocks_of(entries: Mapping[int, list[int]]) -> list[PostingBlock]:
     return [block for id in sorted(entries) for block in blocks(id, entries[id])]
 
 
-def _columns_of(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:
+def _columns_of(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Any]:
     """The indexed text of chunks, as parameters of ADD_WORDS."""
     headings, contents, contexts = zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
     return {
-        "chunks": bigints(chunk for chunk, *_ in rows),
+        "chunks": numbers(chunk for chunk, *_ in rows),
         "headings": texts(headings),
         "contents": texts(contents),
         "contexts": texts(contexts),
@@ -476,13 +476,11 @@ def _sequence(columns: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[
     return [*heading, COLUMN_END, *content, COLUMN_END, *context]
 
 
-def _parts(
-    name: str, made: Callable[[Iterable[int]], Array], lists: Sequence[list[int]]
-) -> dict[str, Array]:
+def _parts(name: str, lists: Sequence[list[int]]) -> dict[str, str]:
     """Lists as one array, and where each of them starts and stops in it."""
     stops = list(accumulate(map(len, lists)))
     return {
-        name: made(list(chain.from_iterable(lists))),
-        "starts": integers([1, *(stop + 1 for stop in stops[:-1])]),
-        "stops": integers(stops),
+        name: numbers(chain.from_iterable(lists)),
+        "starts": numbers([1, *(stop + 1 for stop in stops[:-1])]),
+        "stops": numbers(stops),
     }

@@ -24,7 +24,7 @@ from ...text.characters import storable
 from ...text.equality import spelled
 from ...text.tags import normal_tag
 from .chunks import Links
-from .database import SpaceDatabase, bigints, text
+from .database import SpaceDatabase, numbers, text
 from .schema import START_OF_ID
 
 EVERYTHING = "true"
@@ -148,7 +148,7 @@ class Selection(Selected):
 
     def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""
-        parameters = self._parameters | {"looked_at": bigints(ids)}
+        parameters = self._parameters | {"looked_at": numbers(ids)}
         return {
             id
             for (id,) in self._db.all(
@@ -161,7 +161,7 @@ class Selection(Selected):
         its parameters.
         """
         if self.ids is not None:
-            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": bigints(self.ids)}
+            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": numbers(self.ids)}
         joined = JOINED.format(id=id, where=self._where, below=self._below.format(chunks="s"))
         return f"and {joined}", self._parameters
 
