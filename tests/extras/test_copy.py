@@ -9,7 +9,7 @@ from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.copy import copy
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.postgres import connection as here
+from hybrid_memory.extras.postgres import database as here
 from hybrid_memory.extras.postgres import embeddings, vectors
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run
@@ -134,7 +134,7 @@ def test_a_file_of_another_host_becomes_a_text(
     with HybridStore(postgres_path, embedder=embedder) as there:
         copy(filled, there)
     assert here.here() != "ann@elsewhere"
-    for module in ("database", "documents", "sources"):
+    for module in ("database", "documents", "catalog"):
         monkeypatch.setattr(f"hybrid_memory.extras.postgres.{module}.here", lambda: "ann@elsewhere")
     with (
         HybridStore(postgres_path, embedder=embedder) as there,

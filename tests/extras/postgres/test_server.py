@@ -17,7 +17,7 @@ from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.environment import without_password
-from hybrid_memory.extras.postgres import connection as here
+from hybrid_memory.extras.postgres import database as here
 from hybrid_memory.extras.postgres import schema
 from hybrid_memory.extras.postgres.schema import VERSION
 from hybrid_memory.sync.ingest import Ingest
@@ -200,6 +200,8 @@ def test_a_role_that_the_server_keeps_from_writing_searches_and_is_told_why(
                 write()
     with HybridStore(postgres_path, embedder=embedder) as again:
         assert again.stats()["doc_count"] == 1
+    writing = f"{postgres_path}&options=-c%20default_transaction_read_only%3Doff"
+    sql(writing, f"alter role postgres in database {name_of(postgres_path)} reset all")
 
 
 def test_a_search_that_takes_longer_than_the_server_allows_is_told_the_way_out(
@@ -232,7 +234,7 @@ def test_a_file_of_another_host_is_read_as_it_was_indexed(
     store: HybridStore, run: Run, db_path: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Ingest(store).run([str(folder)])
-    for module in ("database", "documents", "sources"):
+    for module in ("database", "documents", "catalog"):
         monkeypatch.setattr(f"hybrid_memory.extras.postgres.{module}.here", lambda: "ann@elsewhere")
     (folder / "pi.md").unlink()
     with HybridStore(db_path, embedder=TopicEmbedder()) as other:
