@@ -121,7 +121,6 @@ def found(store: HybridStore, query: str) -> list[str]:
     return sorted(hit["doc_id"] for hit in store.search(query))
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("query", "expected", "line"),
     [
@@ -146,6 +145,7 @@ def found(store: HybridStore, query: str) -> list[str]:
         ('in:daily notes -"draft"', [APRIL], 'filtered by in:daily; left out by -"draft"'),
     ],
 )
+@pytest.mark.both_engines
 def test_an_operator_acts_and_is_reported(
     memory: HybridStore, query: str, expected: list[str], line: str
 ) -> None:
@@ -179,7 +179,6 @@ def test_what_only_looks_like_an_operator_is_words_and_is_reported(
     assert answer.operators["filters"] == answer.operators["without"] == []
 
 
-@pytest.mark.both_engines
 def test_a_filter_that_no_document_matches_finds_nothing_and_names_what_there_is(
     memory: HybridStore,
 ) -> None:

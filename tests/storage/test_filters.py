@@ -29,8 +29,6 @@ from hybrid_memory.text.tags import filterable_tags
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 
-pytestmark = pytest.mark.both_engines
-
 TODAY = date(2026, 3, 15)
 
 
@@ -120,6 +118,7 @@ NESTED = {
 }
 
 
+@pytest.mark.both_engines
 def test_filters_by_dotted_keys(store: HybridStore) -> None:
     put(store, {"it": NESTED, "other": {"server": {"Port": 22}, "title": "server.port"}})
     assert ids(store, Filters(where={"server.port": "2222"})) == ["it"]
@@ -160,6 +159,7 @@ def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) ->
     filterable_tags(json.dumps(metadata), [])
 
 
+@pytest.mark.both_engines
 def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
     put(
         store,
@@ -176,6 +176,7 @@ def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
     assert ids(store, Filters(where={"who": "'; drop table chunks; --"})) == []
 
 
+@pytest.mark.both_engines
 def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore) -> None:
     store.store("inline", "server #work/Acme, #2026-q1 and #123")
     store.store(
@@ -192,6 +193,7 @@ def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore)
     assert ids(store, Filters(tags=["work"])) == []
 
 
+@pytest.mark.both_engines
 def test_documents_that_link_to_another_one(store: HybridStore) -> None:
     for doc_id, text in {
         "v/a.md": "server",
@@ -227,6 +229,7 @@ BELOW = {
 
 @pytest.mark.parametrize("broad", [0.0, 1.1])
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
+@pytest.mark.both_engines
 def test_passages_below_a_heading(store: HybridStore, broad: float, mode: str) -> None:
     for doc_id, text in SECTIONS.items():
         store.store(doc_id, text)
@@ -270,6 +273,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.both_engines
 def test_inside_is_a_glob_on_ids(store: HybridStore) -> None:
     put(store, {path: {} for path in PATHS})
     for inside, expected in INSIDE.items():
@@ -277,6 +281,7 @@ def test_inside_is_a_glob_on_ids(store: HybridStore) -> None:
             assert ids(store, Filters(inside=inside), mode) == expected, inside
 
 
+@pytest.mark.both_engines
 def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
     put(store, {"memory/a": {}}, "memory")
     put(store, {"mem*/a": {}}, "mem*")
@@ -315,6 +320,7 @@ PERIODS = [
 ]
 
 
+@pytest.mark.both_engines
 def test_dates_are_days_months_or_ages_and_the_undated_are_never_among_them(
     store: HybridStore,
 ) -> None:
@@ -370,7 +376,6 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore]:
         yield store
 
 
-@pytest.mark.sqlite
 def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(large: HybridStore) -> None:
     wanted = Filters(inside="wanted/")
     allowed = {
@@ -409,6 +414,7 @@ def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(large: Hy
         assert all(hit["doc_id"].startswith("wanted/") for hit in hybrid)
 
 
+@pytest.mark.both_engines
 def test_a_fragment_and_a_name_are_looked_for_under_the_filter(store: HybridStore) -> None:
     put(store, {"a/x.md": {}, "b/x.md": {}})
     inside = Filters(inside="b/")
@@ -430,7 +436,6 @@ def tables(store: HybridStore) -> list[str]:
     ]
 
 
-@pytest.mark.sqlite
 def test_nothing_is_left_behind(store: HybridStore) -> None:
     put(store, {"a": {}})
     for _ in range(2):
@@ -441,7 +446,6 @@ def test_nothing_is_left_behind(store: HybridStore) -> None:
         assert not store.storage.connection.in_transaction
 
 
-@pytest.mark.sqlite
 def test_inside_a_transaction_of_the_callers_nothing_is_left_either(store: HybridStore) -> None:
     put(store, {"a": {}})
     with store.storage.transaction():
@@ -498,7 +502,6 @@ BROADLY = [
 ]
 
 
-@pytest.mark.sqlite
 def test_a_filter_that_leaves_much_looks_only_at_what_is_found(store: HybridStore) -> None:
     notes_of(store, 600)
     statements: list[str] = []
@@ -516,7 +519,6 @@ def test_a_filter_that_leaves_much_looks_only_at_what_is_found(store: HybridStor
         statements.clear()
 
 
-@pytest.mark.sqlite
 def test_a_filter_that_leaves_little_lists_it(many: HybridStore) -> None:
     statements: list[str] = []
     many.storage.connection.set_trace_callback(statements.append)
@@ -559,7 +561,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HybridStore]:
         yield store
 
 
-@pytest.mark.sqlite
 def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_them(
     store: HybridStore,
 ) -> None:
@@ -607,6 +608,7 @@ def answered(
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
+@pytest.mark.both_engines
 def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
     store: HybridStore, mode: str
 ) -> None:
@@ -629,6 +631,7 @@ def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
+@pytest.mark.both_engines
 def test_a_filter_with_a_minus_leaves_out_the_documents_that_it_finds(
     store: HybridStore, mode: str
 ) -> None:
@@ -675,6 +678,7 @@ def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -
     assert answered(store, query("-word{}", 300)) == ["a", "b"]
 
 
+@pytest.mark.both_engines
 def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStore) -> None:
     put(store, {"march": {"date": "2026-03-02"}, "april": {"date": "2026-04-02"}, "ever": {}})
     assert answered(store, "-date:2026-03 server") == ["april", "ever"]
@@ -682,6 +686,7 @@ def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStor
     assert answered(store, "-before:2026-04 server") == ["april", "ever"]
 
 
+@pytest.mark.both_engines
 def test_many_passages_without_a_word_are_those_of_all_that_do_not_have_it(
     store: HybridStore,
 ) -> None:

@@ -20,8 +20,6 @@ from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.dates import heading_day
 from tests.traces import is_of_date, steps
 
-pytestmark = pytest.mark.both_engines
-
 CONFIG = {"provider": "none", "chunk_size": 200}
 SAID = [
     ("2026-01-05T23:50:00Z", "the gateway listens on port 22"),
@@ -54,6 +52,7 @@ def days(store: HybridStore, query: str = "gateway", **options: object) -> dict[
     return {hit["text"].split("\n")[0]: hit["date"] for hit in store.search(query, **options)}
 
 
+@pytest.mark.both_engines
 def test_a_passage_of_a_transcript_has_the_day_of_its_messages(session: HybridStore) -> None:
     assert days(session) == {
         "User: the gateway listens on port 22": "2026-01-05",
@@ -76,6 +75,7 @@ PERIODS = [
 
 
 @pytest.mark.parametrize("is_rare", [False, True])
+@pytest.mark.both_engines
 def test_filters_leave_the_passages_of_the_days(session: HybridStore, is_rare: bool) -> None:
     if is_rare:  # few of many chunks are listed, others are looked at
         for number in range(30):
@@ -132,6 +132,7 @@ def test_of_many_notes_those_of_the_days_that_are_asked_for_come_first(db_path: 
             assert {hit["date"] for hit in hits} == {f"2026-03-{day}" for day in days}, query
 
 
+@pytest.mark.both_engines
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
     assert (first["date"], first["date_from"]) == ("2026-01-05", "text")
@@ -139,6 +140,7 @@ def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     assert read(session, "sessions/s1.jsonl#L4")["date"] == "2026-03-01"
 
 
+@pytest.mark.both_engines
 def test_a_session_that_grows_keeps_the_days_of_earlier_passages(
     session: HybridStore, tmp_path: Path
 ) -> None:
@@ -150,6 +152,7 @@ def test_a_session_that_grows_keeps_the_days_of_earlier_passages(
     assert after == before | {"sessions/s1.jsonl-3": "2026-04-01"}
 
 
+@pytest.mark.both_engines
 def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
     session: HybridStore, tmp_path: Path
 ) -> None:
@@ -203,6 +206,7 @@ def test_a_stored_text_has_the_day_on_which_it_was_stored(db_path: str) -> None:
         assert len(store.search("ssh", filters=Filters(since="7d"))) == 1
 
 
+@pytest.mark.both_engines
 def test_a_stored_text_keeps_its_day_until_it_changes(db_path: str) -> None:
     with HybridStore(db_path, CONFIG) as store:
         prepared = store.prepare(Document("facts/ssh", "ssh listens on 22", {}))
@@ -215,6 +219,7 @@ def test_a_stored_text_keeps_its_day_until_it_changes(db_path: str) -> None:
         assert store.search("ssh")[0]["date"] == date.today().isoformat()
 
 
+@pytest.mark.both_engines
 def test_the_time_of_a_file_filters_and_sorts_and_is_told(db_path: str, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()

@@ -13,6 +13,7 @@ from tests.extras.test_mcp import ask, with_server_processes
 
 pytestmark = pytest.mark.large
 
+DB_PATH = "HYBRID_MEMORY_DB_PATH"
 COMMANDS = (
     ("ingest", "--path", "{folder}"),
     ("search", "gpu password", "--explain", "--full"),
@@ -59,23 +60,14 @@ def test_no_command_shows_it(
         address = address.replace("host=/", "host=/nowhere/")
     for command in COMMANDS if is_there else COMMANDS[::5]:  # which fail where they open it
         words = [word.format(folder=folder, address=address) for word in command]
-        for where in (("--db", address), ()):
-            done = run(
-                *where,
-                "--provider",
-                "builtin",
-                *words,
-                env=variables | {"HYBRID_MEMORY_DB_PATH": address},
-            )
-            assert "hunter22" not in done.stdout + done.stderr, words
+        done = run("--provider", "builtin", *words, env={**variables, DB_PATH: address})
+        assert "hunter22" not in done.stdout + done.stderr, words
 
 
-def test_neither_mcp_nor_serve_shows_it(
-    with_password: tuple[str, dict[str, str]], environ: dict[str, str], run: Run
-) -> None:
-    address, variables = with_password
-    environ = {key: value for key, value in environ.items() if key != "PYTHONWARNINGS"} | variables
-    environ |= {"HYBRID_MEMORY_DB_PATH": address, "HYBRID_MEMORY_PROVIDER": "builtin"}
+def test_neither_mcp_nor_serve_shows_it(postgres_path: str, environ: dict[str, str]) -> None:
+    address = f"{postgres_path}&password=hunter22&sslpassword=hunter22"
+    environ = {key: value for key, value in environ.items() if key != "PYTHONWARNINGS"}
+    environ |= {DB_PATH: address, "HYBRID_MEMORY_PROVIDER": "builtin"}
 
     async def play(client: Client) -> None:
         for tool, arguments in (
