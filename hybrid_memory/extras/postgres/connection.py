@@ -12,11 +12,8 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
-from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
-from psycopg.pq.abc import PGconn
-from psycopg.waiting import Wait
 
 from ...addresses import public_name
 from ...errors import BusyStoreError, ConnectionLostError, StoreError
@@ -30,11 +27,10 @@ CONNECT_TIMEOUT = 10  # seconds, unless set in the address
 # Seconds between two attempts to reach a server that was reached before
 RETRIES = (0.1, 0.4, 1.5, 3.0)
 
-# pgvector may be in any schema. Plans are not reused, because they depend on how common the words
-# of a query are, and not compiled, because that takes longer than running them.
+# pgvector may be in any schema. Plans are not compiled, because that takes longer than running them.
 SESSION = """
 select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
-       set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
+       set_config('jit', 'off', false),
        set_config('default_transaction_read_only',
                   (%(read_only)s or current_setting('default_transaction_read_only')::boolean)::text, false),
        set_config('hnsw.iterative_scan', 'relaxed_order', false),
@@ -47,27 +43,14 @@ from   (select) one left join pg_extension e on e.extname = 'vector'
 # Chunks: in the index of more, 400 candidates sometimes miss all of the nearest
 LARGE = 300_000
 
-# The server checks foreign keys with its own statements, one for each row, and may reuse their
-# plans. Ours still get new plans, because none of them is prepared in such a transaction.
-WRITING = (
-    "select set_config('lock_timeout', '0', true), set_config('plan_cache_mode', 'auto', true)"
-)
-
 # libpq's message about an unknown keyword, whose name is not part of a password
 UNKNOWN_KEYWORD = re.compile('invalid (?:connection option|URI query parameter:) "([a-z_]{2,30})"')
-
-Parameters = Mapping[str, Any]
-OnWait = Callable[[str], None]  # called with a line about what a writer waits for
-
 
 # When an error ends a pipeline, psycopg would also log that closing it failed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
-
-def _send_all(conn: "PGconn") -> "PQGen[None]":
-    """Wait until the whole statement is sent: the server starts when it has received all of it."""
-    while conn.flush():
-        yield Wait.W
+Parameters = Mapping[str, Any]
+OnWait = Callable[[str], None]  # called with a line about what a writer waits for
 
 
 class Connection:
@@ -81,7 +64,6 @@ class Connection:
         self.address, self.name = address, public_name(address)
         self.lock_timeout = LOCK_TIMEOUT
         self._writes = False  # whether only a server that accepts writes will do
-        self._prepare: bool | None = None  # None: prepare statements that are frequent
         self._open = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
@@ -94,7 +76,8 @@ class Connection:
                 "application_name": "hybrid-memory",
             }
             address = make_conninfo(self.address, **{**usual, **given})
-            opened = psycopg.connect(address, autocommit=True)
+            # Plans depend on how common the words of a query are, so no statement is prepared
+            opened = psycopg.connect(address, autocommit=True, prepare_threshold=None)
             self._set_up(opened)
             # A pooler tells its clients a process that is not the server's.
             is_pooled = self._session != opened.info.backend_pid
@@ -185,9 +168,7 @@ class Connection:
             self._reopen_if_lost()
         begun = self.in_transaction
         try:
-            cursor = self._open.execute(statement, parameters, prepare=self._prepare)
-            self._open.wait(_send_all(self._open.pgconn))
-            return cursor
+            return self._open.execute(statement, parameters)
         except psycopg.OperationalError:
             if begun or not self.is_lost:
                 raise
@@ -238,6 +219,12 @@ class Connection:
     def plain_transaction(self, begin: str = "begin") -> Iterator[None]:
         """Commit what is done inside, or undo it if an error is raised."""
         self.execute(begin)
+        with self._finishing():
+            yield
+
+    @contextmanager
+    def _finishing(self) -> Iterator[None]:
+        """Commit the transaction that has begun, or undo it if an error is raised."""
         try:
             yield
             self.execute("commit")
@@ -270,18 +257,8 @@ class Connection:
                 raise
             on_wait(f"waiting for another process that writes to {self.name}")
             self._begin_writing(space, self.lock_timeout - seconds)
-        self._prepare = False
-        try:
-            with self._open.pipeline():
-                yield
-            self.execute("commit")
-        except BaseException:
-            with suppress(Exception):
-                if self.in_transaction:
-                    self._open.rollback()
-            raise
-        finally:
-            self._prepare = None
+        with self._finishing(), self._open.pipeline():
+            yield
 
     def _begin_writing(self, space: int, seconds: float) -> None:
         self.execute("begin")
@@ -290,7 +267,7 @@ class Connection:
             self.execute(
                 "select pg_advisory_xact_lock(%(lock)s, %(space)s)", {"lock": LOCK, "space": space}
             )
-            self.execute(WRITING)
+            self.execute("set local lock_timeout = 0")
         except BaseException:
             with suppress(Exception):
                 self._open.rollback()

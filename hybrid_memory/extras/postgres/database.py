@@ -75,7 +75,7 @@ class SpaceDatabase(Database):
         self._owner = {"space": space, "host": here()}
 
     def execute(self, statement: str, parameters: Any = ()) -> "psycopg.Cursor[tuple[Any, ...]]":
-        """Run a statement. In a transaction that writes, only fetching rows waits for the server."""
+        """Run a statement."""
         given = self._owner | dict(parameters)
         cleaned = {
             name: text(value) if isinstance(value, str) else value for name, value in given.items()

@@ -20,15 +20,11 @@ one slice before the next is written. A search looks up in `words` which of its 
 exist.
 """
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
-
-from psycopg import Cursor
 
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ...text import analyzer
@@ -295,40 +291,34 @@ class Postings:
         """Write what is waiting."""
         rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
         if rows:
-            with without_garbage_collection():
-                self._write(rows)
+            self._write(rows)
         elif self._lost:
-            self._drop_unused(self._count({}))
+            self._count({})
 
     def _write(self, rows: list[tuple[int, Terms, str | None]]) -> None:
-        """Write chunks, in ascending order of their ids. Statements that take the server longest
-        are sent before values that take long to compute.
-        """
+        """Write chunks, in ascending order of their ids."""
         self.added += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
         of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
         entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
         size = {"chunks": len(rows), "tokens": sum(map(len, lists))}
-        totals = self._db.execute(ADD_TOTALS, size)
-        found = self._db.execute(IDS_OF_TERMS, {"terms": texts(entries)})
+        dead = self._db.number(ADD_TOTALS, size)
         known = {}
         full = []
-        for term, id, loose in found.fetchall():
+        for term, id, loose in self._db.all(IDS_OF_TERMS, {"terms": texts(entries)}):
             known[term] = id
             if loose >= LOOSE - 1:
                 full.append(id)
-        [(dead,)] = totals.fetchall()
         new = {term: entries[term] for term in entries if term not in known}
         ids = known | self._add_terms(new)
         if full:
             self._db.run(MERGE_SMALL if dead else MERGE_ALL_SMALL, {"terms": full})
         written = _columns_of(rows)
         sequences = _parts("sequences", [_sequence(each, ids) for each in of_chunks])
-        unused = self._count({id: entries[term] for term, id in known.items()})
+        self._count({id: entries[term] for term, id in known.items()})
         made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()})
         self._db.run(ADD_WORDS, {**written, **sequences})
         self._add_blocks(made)
-        self._drop_unused(unused)
 
     def _add_terms(self, new: dict[str, list[int]]) -> dict[str, int]:
         """Write new terms, and return their ids."""
@@ -347,26 +337,15 @@ class Postings:
             }
             self._db.run(ADD_BLOCKS, columns)
 
-    def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]] | None":
-        """Change the frequencies of existing terms, by id. Returns a cursor over the terms that no
-        chunk has any more, for `_drop_unused`; None if no chunks were removed.
+    def _count(self, entries: dict[int, list[int]]) -> None:
+        """Change the frequencies of existing terms, by id, and delete those that no chunk has any
+        more.
         """
         by_id = {id: entries.get(id, ()) for id in sorted({*entries, *self._lost})}
         added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
-        changes = self._count_parameters(by_id) | {
-            "ids": numbers(by_id),
-            "counts": numbers(added),
-        }
-        counted = self._db.execute(COUNT_TERMS, changes)
-        if not self._lost:
-            return None
         self._lost.clear()
-        return counted
-
-    def _drop_unused(self, counted: "Cursor[tuple[Any, ...]] | None") -> None:
-        """Delete terms that no chunk has any more."""
-        unused = [id for (id,) in counted.fetchall()] if counted else []
-        if unused:
+        changes = self._count_parameters(by_id) | {"ids": numbers(by_id), "counts": numbers(added)}
+        if unused := list(self._db.column(COUNT_TERMS, changes)):
             self._db.run(DROP_TERMS, {"ids": unused})
 
     def _count_parameters(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
@@ -411,20 +390,6 @@ class Postings:
             after = ids[-1]
             self.add_again(ids)
         self.flush()
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector inside: the lists made there take long to scan and have no
-    cycles.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def ascii_lower(text: str) -> str:

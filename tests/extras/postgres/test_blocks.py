@@ -302,17 +302,7 @@ def test_words_that_are_several_terms_or_none_are_cut_as_fts5_cuts_them() -> Non
         assert tokenizer.terms(texts) == [["kettl", "boil"], ["a", "b", "kettl"], [], []]
 
 
-def test_a_transaction_keeps_the_plans_of_foreign_keys_and_no_others(store: HybridStore) -> None:
-    mode = "show plan_cache_mode"
-    with store.storage.transaction():
-        for number in range(10):
-            store.storage.documents.put(store.prepare(Document(f"n{number}", "kettle", {})))
-        assert rows(store, mode) == [("auto",)]
-        assert rows(store, "select from pg_prepared_statements") == []
-    assert rows(store, mode) == [("force_custom_plan",)]
-
-
-def test_an_error_that_nobody_waited_for_undoes_the_transaction(store: HybridStore) -> None:
+def test_an_error_undoes_the_transaction(store: HybridStore) -> None:
     store.store("before", "an old kettle")
     with pytest.raises(psycopg.errors.NotNullViolation), store.storage.transaction():
         store.storage.documents.put(store.prepare(Document("a", "another kettle", {})))
