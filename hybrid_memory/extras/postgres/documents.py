@@ -293,7 +293,6 @@ class PostgresDocuments(Documents):
             "truncated": [cut for _, cut in of_chunks],
         }
         self._db.run(PUT_CHUNKS, values | {"first": ids[0]})
-        self._embeddings.index_after_put(embeddings)
 
     def index(
         self, ids: Sequence[int], found: Iterable[Terms], chunks: Iterable[Mapping[str, Any]]

@@ -150,9 +150,6 @@ from   unnest(%(ids)s::bigint[], %(embeddings)s::vector[], %(truncated)s::boolea
 where  c.space = %(space)s and c.id = new.id
 """
 
-# Embeddings in a large batch: more will come, and an index is built faster when all are there
-MANY = 1000
-
 
 class PostgresEmbeddings(Embeddings):
     """The embeddings of a space."""
@@ -205,7 +202,7 @@ class PostgresEmbeddings(Embeddings):
             "truncated": [cut for *_, cut in given],
         }
         self._db.run(PUT, columns)
-        self.index_after_put(vectors)
+        self._ensure_index()
 
     def as_vectors(self, embeddings: Sequence[bytes]) -> list[str | None]:
         """Embeddings at length 1, as pgvector reads them; None for one without a direction.
@@ -227,18 +224,6 @@ class PostgresEmbeddings(Embeddings):
             found.append(str(list(vector)))
         return found
 
-    def index_after_put(self, vectors: Sequence[str | None]) -> None:
-        """Create the index if there are enough embeddings by now, but not after a large batch: more
-        will come, and then `restore`.
-        """
-        if any(vectors) and len(vectors) < MANY:
-            self.ensure_index()
-
-    def ensure_index(self) -> None:
-        """Create the HNSW index if there are enough embeddings."""
-        if dims := self._dims():
-            ensure_index(self._database, dims)
-
     def _dims(self) -> int:
         """The dimensions of the stored embeddings; 0 before the first."""
         [dims] = self._db.first(DIMS) or (0,)
@@ -251,7 +236,12 @@ class PostgresEmbeddings(Embeddings):
     def restore(self) -> None:
         if identity := self.identity():
             self.spare.restore(identity)
-            self.ensure_index()
+            self._ensure_index()
+
+    def _ensure_index(self) -> None:
+        """Create the HNSW index if there are enough embeddings."""
+        if dims := self._dims():
+            ensure_index(self._database, dims)
 
 
 class SpaceQueryCache(QueryCache):

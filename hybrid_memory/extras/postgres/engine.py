@@ -62,11 +62,6 @@ VACUUMED = (
     "words",
     "spare_embeddings",
 )
-# The columns that conditions use, for tables whose other columns have many values
-ANALYZED = {
-    "chunks": "(space, id, document, date, content_hash, embedding)",
-    "postings": "(term, space, first)",
-}
 
 
 class PostgresStorage:
@@ -207,7 +202,7 @@ class PostgresStorage:
         be slow.
         """
         for table in VACUUMED:
-            self._quietly(f"analyze {table} {ANALYZED.get(table, '')}")
+            self._quietly(f"analyze {table}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from ...storage.keyword import BM25Index
 from ...storage.rows import KeywordLeg, Ranking
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
+from .chunks import in_order
 from .database import SpaceDatabase, numbers
 from .expressions import Phrases, substring_search
 from .fts5 import Tokenizer
@@ -76,7 +77,6 @@ class KeywordIndex(BM25Index):
         self._db = database
         self._chosen = chosen
         self._phrases = Phrases(database, tokenizer)
-        self._documents: dict[int, str] = {}  # id of the document of each chunk looked up
 
     def size(self) -> int:
         return self._sizes[0]
@@ -194,13 +194,10 @@ class KeywordIndex(BM25Index):
         }
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
-        new = [id for id in ids if id not in self._documents]
-        if new:
-            self._documents |= self._db.all(DOC_IDS, {"ids": new})
-        return ((id, self._documents[id]) for id in ids if id in self._documents)
+        return self._db.all(DOC_IDS, {"ids": list(ids)})
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        return [id for doc_id, id in sorted((doc_id, id) for id, doc_id in self._doc_ids(ids))]
+        return in_order(self._db, ids)
 
 
 def _levelled(hits: Ranking) -> Ranking:

@@ -70,12 +70,11 @@ insert into postings (term, space, first, last, entries) {PACKED}
 HAS_CHUNK = """
 exists (select from words where words.space = entry.space and words.chunk = entry.chunk)
 """
-OF_SMALL = {
-    "blocks": f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
-    "terms": "space = %(space)s and id = any(%(terms)s)",
-}
-MERGE_SMALL = MERGE.format(stays=HAS_CHUNK, **OF_SMALL)
-MERGE_ALL_SMALL = MERGE.format(stays="true", **OF_SMALL)  # if no chunk was removed
+MERGE_SMALL = MERGE.format(
+    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
+    terms="space = %(space)s and id = any(%(terms)s)",
+    stays=HAS_CHUNK,
+)
 SLICES = 16  # of the terms of a space
 MERGE_SLICES = MERGE.format(
     blocks=f"space = %(space)s and term %% {SLICES} = any(%(slices)s)",
@@ -173,7 +172,6 @@ from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], 
 """
 ADD_TOTALS = """
 update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s
-returning dead
 """
 
 # Removes chunks from the index, except for their entries in postings and the frequencies of terms:
@@ -302,7 +300,7 @@ class Postings:
         of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
         entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
         size = {"chunks": len(rows), "tokens": sum(map(len, lists))}
-        dead = self._db.number(ADD_TOTALS, size)
+        self._db.run(ADD_TOTALS, size)
         known = {}
         full = []
         for term, id, loose in self._db.all(IDS_OF_TERMS, {"terms": texts(entries)}):
@@ -312,7 +310,7 @@ class Postings:
         new = {term: entries[term] for term in entries if term not in known}
         ids = known | self._add_terms(new)
         if full:
-            self._db.run(MERGE_SMALL if dead else MERGE_ALL_SMALL, {"terms": full})
+            self._db.run(MERGE_SMALL, {"terms": full})
         written = _columns_of(rows)
         sequences = _parts("sequences", [_sequence(each, ids) for each in of_chunks])
         self._count({id: entries[term] for term, id in known.items()})

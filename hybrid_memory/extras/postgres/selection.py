@@ -331,57 +331,41 @@ def _words_pattern(heading: str) -> str | None:
     return f"%{'%'.join(words)}%" if heading.isascii() else None
 
 
+# A list of a glob, which may begin with ] and need not be closed, or another sign; and in a list, a
+# range or a character
+_SIGN = re.compile(r"\[(\^?)(\]?[^\]]*)(\]?)|[*?]", re.DOTALL)
+_MEMBER = re.compile(r"(.)-(.)|.", re.DOTALL)
+
+
 def glob_pattern(glob: str) -> str:
     """SQLite's glob as a regular expression: `*`, `?` and `[a-z]`; `[^a]` is any other character,
-    and `]` is part of a list if it is first.
+    and `]` is part of a list if it is first. A list that is not closed matches nothing.
 
     'a/*.md' -> '^a/.*\\.md$'
     """
-    found, at = [], 0
     glob = text(glob)
-    while at < len(glob):
-        character, at = glob[at], at + 1
-        if character == "*":
-            found.append(".*")
-        elif character == "?":
-            found.append(".")
-        elif character == "[":
-            listed, at = _character_list(glob, at)
-            found.append(listed)
-        else:
-            found.append(re.escape(character) if character.isascii() else character)
-    return f"^{''.join(found)}$"
+    found, at = [], 0
+    for sign in _SIGN.finditer(glob):
+        found.append(_escaped(glob[at : sign.start()]))
+        found.append({"*": ".*", "?": "."}.get(sign[0]) or _character_list(sign))
+        at = sign.end()
+    return f"^{''.join(found)}{_escaped(glob[at:])}$"
 
 
-def _character_list(glob: str, at: int) -> tuple[str, int]:
-    """The list of characters that begins here, as a regular expression, and where the glob
-    continues.
-
-    A list that is not closed matches nothing, as in SQLite.
-    """
-    start = at
-    at += glob[at : at + 1] == "^"
-    end = glob.find("]", at + 1)
-    if end < 0:
-        return "(?!)", len(glob)
-    members, prior = [], ""  # a range begins with the character before its sign
-    characters = list(glob[at:end])
-    if characters[0] == "]":
-        members.append(_escaped(characters.pop(0)))
-    while characters:
-        character = characters.pop(0)
-        if character == "-" and prior and characters:
-            high = characters.pop(0)
-            if prior <= high:
-                members.append(f"{_escaped(prior)}-{_escaped(high)}")
-            prior = ""
-        else:
-            members.append(_escaped(character))
-            prior = character
-    return f"[{'^' * (glob[start : start + 1] == '^')}{''.join(members)}]", end + 1
+def _character_list(sign: re.Match[str]) -> str:
+    inverse, members, end = sign.groups()
+    if not end:
+        return "(?!)"
+    first = members[:1] if members.startswith("]") else ""
+    ranges = [_escaped(first)]
+    for member in _MEMBER.finditer(members, len(first)):
+        low, high = member[1], member[2]
+        if low is None:
+            ranges.append(_escaped(member[0]))
+        else:  # a range that ends before it begins is its first character
+            ranges.append(f"{_escaped(low)}-{_escaped(max(low, high))}")
+    return f"[{inverse}{''.join(ranges)}]"
 
 
-def _escaped(character: str) -> str:
-    if character.isascii() and not character.isalnum():
-        return f"\\{character}"
-    return character
+def _escaped(text: str) -> str:
+    return re.sub(r"[!-/:-@[-`{-~]", r"\\\g<0>", text)

@@ -48,6 +48,8 @@ def crowd(db_path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore
             }
             with store.storage.transaction():
                 store.storage.documents.put_all(prepared, vectors)
+        with store.storage.transaction():
+            store.storage.embeddings.restore()  # as at the end of an ingest
         yield store
 
 
