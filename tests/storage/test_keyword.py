@@ -347,14 +347,12 @@ def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("a b) c)", 'fts5: syntax error near ")", at character 4'),
-        ("sữa AND ) x )", 'fts5: syntax error near ")", at character 9'),
-        ('say "hello', "unterminated string, at character 5"),
-        ("a nothere: b", "no such column: nothere, at character 3"),
-        ("NEAR(a b, x)", 'expected integer, got "x", at character 11'),
+        ("a b) c)", 'fts5: syntax error near ")"'),
+        ('say "hello', "unterminated string"),
+        ("a nothere: b", "no such column: nothere"),
     ],
 )
-def test_fts5_syntax_error_says_what_and_where(
+def test_fts5_syntax_error_says_what(
     keyword_store: HybridStore, expression: str, message: str
 ) -> None:
     with pytest.raises(QueryError) as raised:
