@@ -40,11 +40,6 @@ REFUSED = {  # what is in the file: a text, or statements for a new file or, wit
         f"{OURS} = {schema.DEVELOPMENT_ID}; pragma user_version = 8",
         "made by a development version.*make a new memory",
     ),
-    "a version that nobody wrote": (
-        f"{OURS}; pragma user_version = -3",
-        "is damaged: it has schema version -3; restore a copy",
-    ),
-    "no version": (f"{OURS}; pragma user_version = 0", "is damaged: it has schema version 0"),
 }
 
 

@@ -198,9 +198,7 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
         raise StoreError(
             f"{path} is a SQLite database of another program; name another file with --db"
         )
-    if version < 0 or (is_used and not version):
-        raise StoreError(f"{path} is damaged: it has schema version {version}{DAMAGED}")
-    if application == schema.DEVELOPMENT_ID or 0 < version < schema.VERSION:
+    if application == schema.DEVELOPMENT_ID or (is_used and version < schema.VERSION):
         raise StoreError(
             f"{path} was made by a development version, which is no longer supported: "
             f"give it another name, and {NEW_MEMORY}"
