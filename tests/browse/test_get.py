@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -105,29 +104,6 @@ def test_a_path_that_was_indexed_wins_over_the_one_that_it_links_to(
     ingest(store, folder)
     assert read(store, str(folder / "a.md"))["doc_id"] == "memory/a.md"
     assert read(store, str(linked / "a.md"))["doc_id"] == "z"
-
-
-def test_a_deleted_working_directory_hides_no_document(
-    store: HybridStore, poem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    assert read(store, "poem.md#L2")["text"] == read(store, f"{poem}:2")["text"] == "two"
-
-
-def test_blank_lines_take_no_more_memory_than_the_text(store: HybridStore) -> None:
-    count = 3_000_000
-    store.store("blank", "x")
-    store.storage.connection.execute("update documents set content = ?", ("\n" * count + "end",))
-    tracemalloc.start()
-    first = read(store, "blank", max_lines=10**9, max_chars=9)
-    last = read(store, f"blank#L{count}-L{count + 1}")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert (first["text"], first["next"]) == ("\n" * 9, f"blank#L11-L{count + 1}")
-    assert (last["text"], last["total_lines"]) == ("\nend", count + 1)
-    assert peak < 6 * count  # a list of the lines takes 8 bytes for each, and the text 1
 
 
 def test_names_of_a_document(
@@ -293,13 +269,6 @@ def test_what_was_indexed_through_a_link_is_read_through_it(
     (folder / "b.md").symlink_to(tmp_path / "elsewhere.md")
     ingest(store, folder, follow_symlinks=True)
     assert read(store, "memory/b.md")["text"] == "linked"
-
-
-def test_fifo_in_the_place_of_a_file_blocks_nobody(store: HybridStore, poem: Path) -> None:
-    poem.unlink()
-    os.mkfifo(poem)
-    with pytest.raises(SourceError, match="cannot read .*: no longer a regular file"):
-        read(store, "poem.md")
 
 
 def test_unreadable_and_overgrown_files_are_named(store: HybridStore, poem: Path) -> None:
