@@ -188,19 +188,6 @@ class Connection:
         """The first row of a statement, or None."""
         return self.execute(statement, parameters).fetchone()
 
-    def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
-        """All rows of a statement as dicts, by column name."""
-        cursor = self.execute(statement, parameters)
-        rows = cursor.fetchall()
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def many(self, statement: str, rows: list[dict[str, Any]]) -> None:
-        """Run a statement once for each row."""
-        if rows:
-            with self._open.cursor() as cursor:
-                cursor.executemany(statement, rows)
-
     def _reopen_if_lost(self) -> None:
         """Reopen a lost connection. This tries several times, because a restart of the server takes
         some seconds.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...storage.embeddings import Embeddings, SpareEmbeddings, model_key
-from ...storage.encoding import decode_embedding, encode_embedding, unit
+from ...storage.encoding import UnitVector, decode_embedding, encode_embedding, unit
 from ...storage.query_cache import QueryCache
 from ...storage.rows import Identity, Pending, Vectors
 from .database import SpaceDatabase, numbers
@@ -12,7 +12,8 @@ from .vectors import ensure_index
 
 PUT_SPARE = """
 insert into spare_embeddings (space, model, content_hash, embedding, truncated)
-values (%(space)s, %(model)s, %(hash)s, %(embedding)s::real[]::vector, %(truncated)s)
+select %(space)s, %(model)s, new.*
+from   unnest(%(hashes)s::bytea[], %(embeddings)s::vector[], %(truncated)s::boolean[]) new
 on conflict (space, model, content_hash) do update
 set embedding = excluded.embedding, truncated = excluded.truncated, kept_at = excluded.kept_at
 """
@@ -86,10 +87,6 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
     """
     COUNT_LACKING = f"select count(*) from chunks c where {LACKS}"
 
-    def __init__(self, database: SpaceDatabase) -> None:
-        super().__init__(database)
-        self._database = database
-
     def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
         wanted = {"model": model_key(identity), "hashes": list(hashes)}
         return _vectors(self._db.all(KNOWN_SPARE, wanted))
@@ -103,17 +100,13 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
         self._db.run(RESTORE, {"model": model_key(identity)})
 
     def put(self, identity: Identity, vectors: Vectors) -> None:
-        of_model = {"space": self._database.space, "model": model_key(identity)}
-        rows = [
-            of_model
-            | {
-                "hash": content_hash,
-                "embedding": list(unit(decode_embedding(data)) or ()) or None,
-                "truncated": cut,
-            }
-            for content_hash, (data, cut) in vectors.items()
-        ]
-        self._database.connection.many(PUT_SPARE, rows)
+        columns = {
+            "model": model_key(identity),
+            "hashes": list(vectors),
+            "embeddings": [_written(unit(decode_embedding(data))) for data, _ in vectors.values()],
+            "truncated": [cut for _, cut in vectors.values()],
+        }
+        self._db.run(PUT_SPARE, columns)
 
     def trim(self, identity: Identity, megabytes: float, days: float) -> None:
         kept = self._next_model()
@@ -123,6 +116,11 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
 
     def _give_to_chunks(self, model: bytes) -> None:
         self._db.run(TAKE_OVER, {"model": model})
+
+
+def _written(vector: UnitVector | None) -> str | None:
+    """A vector as pgvector reads it."""
+    return None if vector is None else str(list(vector))
 
 
 def _vectors(rows: Iterable[tuple[Any, ...]]) -> Vectors:
@@ -213,15 +211,12 @@ class PostgresEmbeddings(Embeddings):
         found: list[str | None] = []
         for data in embeddings:
             vector = unit(decode_embedding(data))
-            if vector is None:
-                found.append(None)
-                continue
-            dims = dims or len(vector)
-            if len(vector) != dims:
+            dims = dims or len(vector or ())
+            if vector and len(vector) != dims:
                 raise ValueError(
                     f"an embedding has {len(vector)} dimensions, the others have {dims}"
                 )
-            found.append(str(list(vector)))
+            found.append(_written(vector))
         return found
 
     def _dims(self) -> int:

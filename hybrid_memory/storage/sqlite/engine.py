@@ -10,7 +10,7 @@ import sys
 
 # Importing the module threading would slow down each search, and the exit
 from _thread import RLock
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from .selection import Selection
     from .vectors import VectorIndex
 
-PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
-MUCH_FREE = 0.01  # share of the pages
 MUCH_GROWN = 1.5  # times the earlier number of chunks
 # Parts of the keyword index from which one process erases removed words, in about a second
 ERASURES = 20
@@ -200,18 +198,9 @@ class SQLiteStorage:
             index.optimize()
         with self.transaction():
             index.list_words()
-        self._repeat(index.erase, ERASURES)
-        free, pages = self.connection.execute(PAGES).fetchone()
-        if free > MUCH_FREE * pages:
-            # Each step frees one page, and `execute` runs only one step.
-            self.connection.executescript("pragma incremental_vacuum")
-
-    def _repeat(self, step: Callable[[], bool], most: int) -> None:
-        """Run a step until it has nothing to do, in short transactions, so that other processes can
-        write in between.
-        """
-        for _ in range(most):
+        for _ in range(ERASURES):  # in short transactions, between which others can write
             with self.transaction():
-                is_done = not step()
-            if is_done:
-                break
+                if not index.erase():
+                    break
+        # Each step frees one page, and `execute` runs only one step.
+        self.connection.executescript("pragma incremental_vacuum")

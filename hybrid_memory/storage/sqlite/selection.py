@@ -128,7 +128,6 @@ class Selection(Selected):
         self._documents = documents
         self._on_chunks = on_chunks
         self._is_listed = False
-        self._is_chosen: dict[int, bool] = {}  # by id, of the chunks checked so far
 
     def _sampled(self, count: int) -> Iterable[int]:
         rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(count)))})
@@ -149,13 +148,9 @@ class Selection(Selected):
 
     def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""
-        wanted = set(ids)
-        new = wanted.difference(self._is_chosen)
         join, parameters = self.join
-        chosen = self._conn.execute(AMONG.format(join=join), (json.dumps(list(new)), *parameters))
-        self._is_chosen.update(dict.fromkeys(new, False))
-        self._is_chosen.update((id, True) for (id,) in chosen)
-        return {id for id in wanted if self._is_chosen[id]}
+        chosen = self._conn.execute(AMONG.format(join=join), (json.dumps(list(ids)), *parameters))
+        return {id for (id,) in chosen}
 
     @property
     def listed(self) -> str:
