@@ -1,4 +1,3 @@
-import json
 import random
 import sqlite3
 from contextlib import closing
@@ -89,21 +88,6 @@ def test_an_embedding_is_stored_as_a_unit_vector_with_a_slot(conn: sqlite3.Conne
     assert check(conn) == []
 
 
-def test_the_bytes_of_a_unit_vector_are_kept(conn: sqlite3.Connection) -> None:
-    add(conn, [1])
-    (embedding,) = conn.execute("select embedding from chunks").fetchone()
-    conn.execute(ADD_CHUNK, (2, "d", "2"))
-    put(conn, [(2, embedding, False)])
-    assert conn.execute("select embedding from chunks where id = 2").fetchone() == (embedding,)
-
-
-@pytest.mark.parametrize("dims", [1, 100, 4096])
-def test_any_dimension(conn: sqlite3.Connection, dims: int) -> None:
-    add(conn, range(1, 11), dims=dims)
-    assert dims_of(conn) == dims
-    assert check(conn) == []
-
-
 @pytest.mark.parametrize(
     "bad", [[], [0.0] * DIMS, [float("nan")] * DIMS, [float("inf")] + [0.0] * (DIMS - 1)]
 )
@@ -173,13 +157,6 @@ def test_a_document_writes_the_planes_of_one_block_or_two(
         add(conn, range(start, start + 10), seed=start)
         assert len(written) <= 2
     assert check(conn) == []
-
-
-def test_a_bulk_writes_each_block_once(conn: sqlite3.Connection, small_blocks: None) -> None:
-    add(conn, range(1, 2001))
-    written = plane_writes(conn)
-    add(conn, range(3000, 3000 + 3 * PLACES))
-    assert len(written) <= 4
 
 
 def test_a_deletion_writes_no_planes(conn: sqlite3.Connection) -> None:
@@ -323,19 +300,6 @@ def test_rebuild_drops_what_has_not_the_common_dimension(conn: sqlite3.Connectio
     assert check(conn) == []
 
 
-@pytest.mark.parametrize("count", [16, 256])
-def test_replacing_chunks_computes_no_new_center(
-    conn: sqlite3.Connection, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(conn, range(1, count + 1))
-    rebuilt: list[int] = []
-    monkeypatch.setattr(blocks, "rebuild", lambda conn: rebuilt.append(1))
-    for id in range(1, count):
-        remove(conn, [id])
-        add(conn, [id], seed=id)
-    assert rebuilt == []
-
-
 def test_rebuild_keeps_slots_and_makes_blocks_for_them(
     conn: sqlite3.Connection, small_blocks: None
 ) -> None:
@@ -345,10 +309,3 @@ def test_rebuild_keeps_slots_and_makes_blocks_for_them(
     rebuild(conn)
     assert slots(conn) == before
     assert check(conn) == []
-
-
-def test_no_statement_reads_all_chunks_to_find_a_few(conn: sqlite3.Connection) -> None:
-    for statement in (blocks.SLOTS, blocks.CLEAR, blocks.IN_BLOCK, blocks.SET_SLOT):
-        parameters = [json.dumps([1])] * statement.count("?")
-        plan = [row[3] for row in conn.execute(f"explain query plan {statement}", parameters)]
-        assert not any(step.startswith("SCAN chunks") for step in plan), plan

@@ -82,12 +82,6 @@ def test_no_query_raises(keyword_store: HybridStore) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.text())
-def test_no_query_raises_whatever_its_characters(keyword_store: HybridStore, query: str) -> None:
-    keyword_store.search(query, mode="keyword")
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1))
 @example("oggi")  # a day that no text writes
 @example("\u0640")  # a letter that folding removes
@@ -217,42 +211,6 @@ def test_the_first_ten_of_long_questions_are_exact(crowded: HybridStore) -> None
         found = conn.execute(SEARCH.format(rows=""), everything).fetchall()
         expected = best_first(found, lambda ids: in_order(conn, ids))[:10]
         assert FTSIndex(conn).ranked(query, 10).ranking == expected
-
-
-def test_a_long_question_scores_more_rows_first(crowded: HybridStore) -> None:
-    words = [f"w{number}" for number in range(59, 40, -1)]
-
-    def choosing_first(query: str) -> int:
-        """The number of terms whose rows are scored first."""
-        statements: list[str] = []
-        crowded.storage.connection.set_trace_callback(statements.append)
-        FTSIndex(crowded.storage.connection).ranked(Query(query), 5)
-        search = next(statement for statement in statements if "bm25" in statement)
-        return search.partition("union all")[0].rpartition("match '")[2].count('"') // 2
-
-    short, long = " ".join(words[:LONG]), " ".join(words)
-    assert 0 < choosing_first(short) < choosing_first(long) < len(words)
-
-
-def test_no_table_is_scanned_for_words(crowded: HybridStore) -> None:
-    statements: list[str] = []
-    crowded.storage.connection.set_trace_callback(statements.append)
-    FTSIndex(crowded.storage.connection).ranked(Query("w0 w1 w59"), 10)
-    crowded.storage.connection.set_trace_callback(None)
-    plans = [
-        row[3]
-        for s in statements
-        if not s.startswith("--")
-        for row in crowded.storage.connection.execute(f"explain query plan {s}")
-    ]
-    assert plans
-    for plan in plans:
-        assert (
-            not plan.startswith("SCAN")
-            or "INDEX 0:M" in plan
-            or "json_each" in plan
-            or "CONSTANT" in plan
-        ), plan
 
 
 @pytest.mark.parametrize(
@@ -408,19 +366,6 @@ def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> N
         assert [hit["doc_id"] for hit in fts.FTSIndex(store.storage.connection).search("gpu")] == [
             "b"
         ]
-
-
-def test_an_index_that_was_dropped_is_made_again_and_can_be_filled(
-    keyword_store: HybridStore,
-) -> None:
-    keyword_store.store("a", "gpu server")
-    conn = keyword_store.storage.connection
-    before = fts.FTSIndex(conn).search("servers")
-    conn.execute("drop table chunks_fts")
-    index = fts.FTSIndex(conn)
-    assert index.search("servers") == []
-    index.reindex()
-    assert fts.FTSIndex(conn).search("servers") == before != []
 
 
 def test_the_number_of_indexed_chunks_is_kept_whatever_is_written(

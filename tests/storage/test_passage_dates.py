@@ -117,21 +117,6 @@ def test_days_that_a_passage_speaks_of_count_as_its_days(
         assert hits[0]["doc_id"] == doc_id
 
 
-def test_of_many_notes_those_of_the_days_that_are_asked_for_come_first(db_path: str) -> None:
-    with HybridStore(db_path, CONFIG) as store:
-        for month in range(1, 5):
-            for day in range(1, 29):
-                name = f"2026-{month:02}-{day:02}"
-                store.store(f"log/{name}", f"the budget of {name}, {'tea ' * (day % 5)}")
-        for query, days in (
-            ("budget after 2026-03-15", {16, 17, 18}),
-            ("budget since Monday", {16, 17, 18}),
-            ("budget between 10 and 14 March 2026", {10, 11, 12, 13, 14}),
-        ):
-            hits = store.search(query, limit=len(days), mode="keyword", today=date(2026, 3, 18))
-            assert {hit["date"] for hit in hits} == {f"2026-03-{day}" for day in days}, query
-
-
 @pytest.mark.both_engines
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
@@ -164,13 +149,6 @@ def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
     assert hit["text"] == "User: zebra"
     [longer] = session.search("zebra", mode="keyword", context=1)
     assert longer["text"] == "User: the gateway is gone\n\nUser: zebra"
-
-
-def test_a_result_has_passages_of_one_day(session: HybridStore) -> None:
-    found = session.search("gateway", mode="keyword", context=0, budget=10_000)
-    assert len({hit["date"] for hit in found}) == len(found) > 1
-    for hit in found:
-        assert read(session, hit["citation"])["date"] == hit["date"]
 
 
 def test_get_and_search_tell_the_same_day(db_path: str, tmp_path: Path) -> None:

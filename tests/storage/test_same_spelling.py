@@ -154,16 +154,6 @@ def test_exclude_leaves_out_any_spelling(store: HybridStore, tmp_path: Path) -> 
         assert len(store.storage.catalog.ids()) == 2
 
 
-def test_markdown_has_two_endings_in_any_case(store: HybridStore, tmp_path: Path) -> None:
-    (tmp_path / "v").mkdir()
-    for name in ("a.md", "b.MD", "c.markdown", "d.Markdown", "e.txt", "f.markdownx"):
-        (tmp_path / "v" / name).write_text("# T\n\nfridge\n")
-    ingest(store, tmp_path / "v")
-    ids = sorted(store.storage.catalog.ids())
-    assert ids == ["v/a.md", "v/b.MD", "v/c.markdown", "v/d.Markdown"]
-    assert {find(store.storage, name)[0] for name in "abcd"} == set(ids)
-
-
 HEADINGS = [  # (heading, its anchor on GitHub)
     ("GPU server: log in!", "gpu-server-log-in"),
     ("C++ & C#", "c--c"),
