@@ -80,14 +80,6 @@ def test_lines_as_a_citation_or_a_terminal_writes_them(
     assert (answer["text"], answer["next"]) == (text, None)
 
 
-def test_names_that_differ_only_in_case_are_two_documents(store: HybridStore, notes: Notes) -> None:
-    folder = notes({"a.md": "small", "A.md": "capital"})
-    ingest(store, folder)
-    for name in ("memory/A.md", "A.md", "A", str(folder / "A.md"), "memory/A.md#L1"):
-        assert read(store, name)["text"] == "capital", name
-    assert read(store, "a")["text"] == "small"
-
-
 def test_a_path_that_was_indexed_wins_over_the_one_that_it_links_to(
     store: HybridStore, notes: Notes
 ) -> None:

@@ -62,18 +62,6 @@ def dims_of(conn: sqlite3.Connection) -> int:
     return len(decode_embedding(blocks.read_center(conn)))
 
 
-def plane_writes(conn: sqlite3.Connection) -> list[str]:
-    """A list that grows with each statement that writes the planes of a block."""
-    written: list[str] = []
-
-    def trace(statement: str) -> None:
-        if statement.lstrip().startswith("insert into vector_blocks"):
-            written.append(statement)
-
-    conn.set_trace_callback(trace)
-    return written
-
-
 # Putting
 
 
@@ -143,28 +131,6 @@ def test_many_at_once_are_centered_on_their_own_mean_not_on_that_of_the_few_befo
 
 
 # How much is written
-
-
-def test_a_document_writes_the_planes_of_one_block_or_two(
-    conn: sqlite3.Connection, small_blocks: None
-) -> None:
-    add(conn, range(1, 301))
-    for id in range(3, 301, 7):
-        remove(conn, [id])  # holes everywhere
-    written = plane_writes(conn)
-    for start in range(1000, 1400, 10):
-        written.clear()
-        add(conn, range(start, start + 10), seed=start)
-        assert len(written) <= 2
-    assert check(conn) == []
-
-
-def test_a_deletion_writes_no_planes(conn: sqlite3.Connection) -> None:
-    add(conn, range(1, 101))
-    written = plane_writes(conn)
-    remove(conn, range(1, 91))
-    assert written == []
-    assert check(conn) == []
 
 
 def test_planes_are_as_wide_as_their_places_ask_for(conn: sqlite3.Connection) -> None:

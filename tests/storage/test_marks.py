@@ -1,11 +1,9 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.sync.ingest import Ingest
 
 
 @pytest.fixture
@@ -141,16 +139,3 @@ def test_a_tag_counts_for_those_it_is_nested_in(vault: HybridStore) -> None:
         ("work/acme/x", 1),
         ("work/other", 1),
     ]
-
-
-def test_other_keys_for_dates_make_files_due_again(tmp_path: Path) -> None:
-    (tmp_path / "v").mkdir()
-    (tmp_path / "v" / "a.md").write_text("---\ncreated: 2026-01-05\nbegun: 2026-02-02\n---\nserver")
-    for keys, day in (
-        ({}, "2026-01-05"),
-        ({"date_keys": ["begun"]}, "2026-02-02"),
-        ({}, "2026-01-05"),
-    ):
-        with HybridStore(tmp_path / "memory.db", {"provider": "none", **keys}) as store:
-            assert Ingest(store, incremental=True).run([str(tmp_path / "v")]).files == 1
-            assert store.search("server")[0]["date"] == day

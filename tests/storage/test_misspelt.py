@@ -114,20 +114,6 @@ def test_a_word_is_mended_where_filters_leave_none_of_its_query(keyword_store: H
     assert keyword_store.search(query)[0]["instead"] == {"telegrm": ["telegram"]}
 
 
-def test_words_that_are_all_known_cost_no_further_statement(keyword_store: HybridStore) -> None:
-    put(keyword_store, it="The Telegram webhook is here", that="webhook")
-    statements: list[str] = []
-    keyword_store.storage.connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]
-    keyword_store.search("telegram webhook")
-    known = [statement.split()[0:2] for statement in statements]
-    assert sum("json_each" in text and "match value" in text for text in statements) == 1
-    assert not [text for text in statements if "vocabulary" in text or "places" in text]
-    statements.clear()
-    keyword_store.search("telegrm webhook")
-    assert len(statements) > len(known)
-    assert sum("group_concat" in text for text in statements) == 1
-
-
 def test_a_word_that_exists_elsewhere_is_not_taken_for_a_misspelling(
     keyword_store: HybridStore,
 ) -> None:

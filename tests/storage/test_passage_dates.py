@@ -13,7 +13,6 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
-from hybrid_memory.extras.copy import copy
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
@@ -98,25 +97,6 @@ def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore)
     assert {hit["date"] for hit in hits if is_of_date(hit)} == {"2026-01-06"}
 
 
-@pytest.mark.parametrize(
-    ("query", "doc_id"),
-    [
-        ("what happens on 3 May?", "memory/2026-04-20.md"),
-        ("what happens on 2026-05-03", "memory/2026-04-20.md"),
-        ("what happened on 24 April?", "memory/2026-04-21.md"),
-    ],
-)
-def test_days_that_a_passage_speaks_of_count_as_its_days(
-    db_path: str, query: str, doc_id: str
-) -> None:
-    with HybridStore(db_path, CONFIG) as store:
-        store.store("memory/2026-04-20.md", "the dentist happens to be free on 3 May")
-        store.store("memory/2026-04-21.md", "what happens at the demo next Friday")
-        store.store("memory/2026-02-01.md", "what happens in the garden")
-        hits = store.search(query, today=date(2026, 5, 20))
-        assert hits[0]["doc_id"] == doc_id
-
-
 @pytest.mark.both_engines
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
@@ -167,12 +147,6 @@ def test_get_and_search_tell_the_same_day(db_path: str, tmp_path: Path) -> None:
         assert told == {"boiler": ("2022-03-04", "text"), "kettle": ("2022-03-01", "path")}
         whole = read(store, "log/2022-03-01.md")
         assert (whole["date"], whole["date_from"]) == ("2022-03-01", "path")
-
-
-def test_a_copy_has_the_days(session: HybridStore, tmp_path: Path) -> None:
-    with HybridStore(tmp_path / "copy.db", CONFIG) as target:
-        copy(session, target)
-        assert days(target) == days(session)
 
 
 def test_a_stored_text_has_the_day_on_which_it_was_stored(db_path: str) -> None:

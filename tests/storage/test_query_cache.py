@@ -115,11 +115,6 @@ def test_locked_database_is_not_waited_for(
     assert conn.execute("pragma busy_timeout").fetchone() == (int(connection.BUSY_TIMEOUT * 1000),)
 
 
-def test_read_only_database_is_no_failure(conn: sqlite3.Connection, embed: Counting) -> None:
-    conn.execute("pragma query_only = on")
-    assert cache_of(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
-
-
 def test_size_zero_keeps_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
     for _ in range(2):
         cache_of(conn, 0).vectors(IDENTITY, ["a"], embed)
