@@ -16,7 +16,7 @@ from .rows import KeywordLeg, Ranking, best_first, best_of
 if TYPE_CHECKING:
     from ..text.equality import Form
     from ..text.query import Query
-    from .selection import Selected
+    from .matching import Selected
     from .spelling import Choice
 
 RARE_FORM = 20  # a form is ignored if a word has more than this many times as many chunks

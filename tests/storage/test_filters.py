@@ -12,7 +12,7 @@ from hybrid_memory.browse.lists import documents
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.indexing.pending import accepts, new_vectors
-from hybrid_memory.storage import selection
+from hybrid_memory.storage import matching
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.matching import have_values
 from hybrid_memory.storage.rows import Vectors
@@ -437,7 +437,7 @@ def found(
     store: HybridStore, query: str, mode: str, filters: Filters, broad: float
 ) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "BROAD", broad)
+        patch.setattr(matching, "BROAD", broad)
         return store.search(query, 10, mode, filters=filters, today=TODAY)
 
 

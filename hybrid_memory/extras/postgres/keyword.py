@@ -51,12 +51,11 @@ where chunk in (select chunk from chosen union all select unnest(%(also)s::bigin
 """
 SEARCH = """
 select chunk, total
-from   (select chunk, {total} order by chunk = any(%(also)s::bigint[]) desc, total desc) found
+from   (select chunk, sum(score) as total from ({parts}) part
+        group by chunk order by chunk = any(%(also)s::bigint[]) desc, total desc) found
 {live}
 limit  %(limit)s
 """
-SUM = "sum(score) as total from ({parts}) part group by chunk"
-OF_ONE_TERM = "score as total from ({parts}) part"  # which adds one part to a chunk
 
 DOC_IDS = """
 select c.id, d.doc_id from chunks c join documents d on d.space = c.space and d.number = c.document
@@ -165,8 +164,7 @@ class KeywordIndex(BM25Index):
             parts = CHOSEN_AND_OTHERS
             given |= self._postings("others", others, size)
         live = f"where {IS_LIVE.format(chunk='found.chunk')}" if has_dead else ""
-        total = (OF_ONE_TERM if len(counted) == 1 else SUM).format(parts=parts.format(rows=rows))
-        statement = SEARCH.format(total=total, live=live)
+        statement = SEARCH.format(parts=parts.format(rows=rows), live=live)
 
         def read(most: int) -> Ranking:
             hits = self._db.all(statement, {**given, "limit": most})

@@ -10,6 +10,7 @@ from ...errors import QueryError
 from ...storage.filters import Filters
 from ...storage.matching import (
     LONGEST_GLOB,
+    Selected,
     check_glob,
     globs_of,
     have_values,
@@ -17,7 +18,6 @@ from ...storage.matching import (
     like_plain,
     wanted_values,
 )
-from ...storage.selection import Selected
 from ...text import periods
 from ...text.analyzer import searchable
 from ...text.characters import storable

@@ -6,7 +6,8 @@ from ..catalog import Catalog
 from ..source import KnownSources
 from .chunks import MODIFIED
 from .connection import SQLiteDatabase
-from .selection import EVERYTHING, GiveLinks, condition
+from .links import Links
+from .selection import EVERYTHING, condition
 
 if TYPE_CHECKING:
     from ..filters import Filters
@@ -90,21 +91,20 @@ class SQLiteCatalog(Catalog):
     UNDATED = "select count(*) from documents where date is null"
     SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 
-    def __init__(self, database: SQLiteDatabase, links: GiveLinks) -> None:
+    def __init__(self, database: SQLiteDatabase) -> None:
         super().__init__(database)
-        self._conn = database.connection
-        self._links = links  # called where a filter or a list needs them
+        self._database = database
 
     def _condition(self, filters: "Filters | None") -> tuple[str, Any]:
         if not filters:
             return EVERYTHING, ()
-        return condition(self._conn, filters, self._links)
+        return condition(self._database, filters)
 
     def _is(self, doc_id: str) -> tuple[str, Any]:
         return "doc_id = :doc_id", {"doc_id": doc_id}
 
     def _tags(self) -> list[tuple[str, int]]:
-        return self._links().tags()
+        return Links(self._db).tags()
 
 
 class SQLiteSources(KnownSources):

@@ -85,7 +85,7 @@ class SQLiteStorage:
     def catalog(self) -> "SQLiteCatalog":
         from .catalog import SQLiteCatalog
 
-        return SQLiteCatalog(self._database, lambda: self.links)
+        return SQLiteCatalog(self._database)
 
     @cached_property
     def sources(self) -> "SQLiteSources":
@@ -121,7 +121,7 @@ class SQLiteStorage:
     ) -> "AbstractContextManager[Selection | None]":
         from .selection import selected
 
-        return selected(self.connection, filters, today, lambda: self.links)
+        return selected(self._database, filters, today)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
