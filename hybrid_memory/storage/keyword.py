@@ -275,8 +275,7 @@ class BM25Index(ABC):
             for term, count in self._with_counts(wanted)
             if count
         )
-        # A stored size may be too small, but no logarithm may fail
-        size = max(self.size(), *(count for count, *_ in rarest), 1)
+        size = self.size()
         most = (K1 + 1) * (LIKELY if len(rarest) > LONG else 1)
         bounds = [most * idf(count, size) for count, *_ in rarest]
         totals = accumulate(count for count, *_ in rarest)

@@ -366,37 +366,3 @@ def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> N
         assert [hit["doc_id"] for hit in fts.FTSIndex(store.storage.connection).search("gpu")] == [
             "b"
         ]
-
-
-def test_the_number_of_indexed_chunks_is_kept_whatever_is_written(
-    keyword_store: HybridStore,
-) -> None:
-    conn = keyword_store.storage.connection
-
-    def check(expected: int) -> None:
-        assert FTSIndex(conn).size() == expected
-        kept = "select cast(value as integer) from meta where key = 'indexed_chunks'"
-        assert conn.execute(kept).fetchone() == (expected,)
-        assert keyword_store.storage.checks.keyword_index() == (True, "FTS5's own check passes")
-
-    assert FTSIndex(conn).size() == 0
-    put(keyword_store, a="gpu server", b="# One\n\ngpu\n\n# Two\n\nfarm")
-    check(3)
-    put(keyword_store, b="gpu farm")
-    check(2)
-    with suppress(KeyError), keyword_store.storage.transaction():
-        keyword_store.storage.documents.remove("a")
-        raise KeyError
-    check(2)
-    keyword_store.delete("a")
-    check(1)
-    conn.execute("delete from meta where key = 'indexed_chunks'")  # as older versions left it
-    assert FTSIndex(conn).size() == 1
-    put(keyword_store, c="kettle")
-    check(2)
-    keyword_store.reindex()
-    check(2)
-    conn.execute("update meta set value = 7 where key = 'indexed_chunks'")
-    assert keyword_store.storage.checks.keyword_index()[0] is False
-    keyword_store.reindex()
-    check(2)

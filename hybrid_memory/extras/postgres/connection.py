@@ -3,7 +3,6 @@ lost, and hides passwords in errors.
 """
 
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -42,9 +41,6 @@ from   (select) one left join pg_extension e on e.extname = 'vector'
 """
 # Chunks: in the index of more, 400 candidates sometimes miss all of the nearest
 LARGE = 300_000
-
-# libpq's message about an unknown keyword, whose name is not part of a password
-UNKNOWN_KEYWORD = re.compile('invalid (?:connection option|URI query parameter:) "([a-z_]{2,30})"')
 
 # When an error ends a pipeline, psycopg would also log that closing it failed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -260,10 +256,6 @@ class Connection:
                 self._open.rollback()
             raise
 
-    def is_kept_from_writing(self, error: "psycopg.Error") -> bool:
-        """Whether the server's settings let the role only read."""
-        return isinstance(error, errors.ReadOnlySqlTransaction) and not self._read_only
-
     def failure(self, error: "psycopg.Error", what: str) -> StoreError | None:
         """Explain an error about the server, its disk or the rights of a role, with a way out; None
         for a bug in this program.
@@ -272,7 +264,7 @@ class Connection:
             return BusyStoreError(
                 f"{self.name} is being written by another process; try again when that is done"
             )
-        if self.is_kept_from_writing(error):
+        if isinstance(error, errors.ReadOnlySqlTransaction) and not self._read_only:
             return StoreError(
                 f"{what} {self.name}: default_transaction_read_only is on for the role {self._role}; "
                 "an administrator lets it write with "
@@ -303,11 +295,7 @@ class Connection:
         try:
             given = conninfo_to_dict(self.address)
         except Exception:  # the address itself cannot be read, and the message may quote it
-            unknown = UNKNOWN_KEYWORD.match(line)
-            problem = "it cannot be read"
-            if unknown:
-                problem = f"there is no keyword {unknown[1]!r}"
-            return f"the address is wrong: {problem}; it should look like postgresql://USER@HOST/DATABASE"
+            return "the address cannot be read; it should look like postgresql://USER@HOST/DATABASE"
         for key in ("password", "sslpassword"):
             if given.get(key):
                 line = line.replace(str(given[key]), "***")

@@ -51,15 +51,8 @@ from   json_each(:expressions)
 order  by key
 """
 
-# The number of rows is stored, because counting takes time in proportion to the store. It is not
-# stored for an index with texts, which others may write to.
-COUNTED = "(select count(*) from chunks_fts_docsize)"
-SIZE = "select value from meta where key = 'indexed_chunks'"
-ADD_TO_SIZE = f"""
-insert into meta (key, value) values ('indexed_chunks', {COUNTED})
-on conflict (key) do update set value = value + :change
-"""
-FORGET_SIZE = "delete from meta where key = 'indexed_chunks'"
+# FTS5 has a row in this small table for each row of the index
+SIZE = "select count(*) from chunks_fts_docsize"
 
 # FTS5 merges the index by this number of pages, 4 KB each: 50 ms of CPU
 MERGED_PAGES = 1000
@@ -263,10 +256,7 @@ class FTSIndex(BM25Index):
         return in_order(self._conn, ids)
 
     def size(self) -> int:
-        row = self._conn.execute(SIZE).fetchone()
-        if row is None:
-            row = self._conn.execute(f"select {COUNTED}").fetchone()
-        return int(row[0])
+        return int(self._conn.execute(SIZE).fetchone()[0])
 
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
         expressions = [match_expression([term]) for term in terms]
@@ -303,7 +293,6 @@ class FTSIndex(BM25Index):
         for batch in _batches(chunks):
             self._conn.executemany(ADD, ((id, *terms) for id, terms in batch))
             if not schema.has_texts(self._conn):
-                self._conn.execute(ADD_TO_SIZE, {"change": len(batch)})
                 word_list.add(self._conn, [terms for _, terms in batch], self.size())
 
     def add_again(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
@@ -332,7 +321,6 @@ class FTSIndex(BM25Index):
                 return set()
             words.update(*(_words(terms) for _, terms in chunks))
             self._conn.executemany(REMOVE, ((id, *terms) for id, terms in chunks))
-            self._conn.execute(ADD_TO_SIZE, {"change": -len(chunks)})
             word_list.remove(self._conn, [terms for _, terms in chunks])
         return words
 
@@ -378,7 +366,6 @@ class FTSIndex(BM25Index):
         """Rebuild the index from `chunks`, even if it is damaged, leaving out `without`."""
         schema.create_keyword_index(self._conn, with_texts=schema.has_texts(self._conn))
         word_list.clear(self._conn)
-        self._conn.execute(FORGET_SIZE)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_again(
                 (id, terms) for id, terms in document_terms(self._conn, doc_id) if id not in without

@@ -17,9 +17,8 @@ create table meta (
                               -- next_embeddings: the same for the next set, in spare_embeddings
                               -- late_server: when a query last waited in vain for its embedding
                               -- refusals: JSON, the files that could not be read, and why
-                              -- indexed_chunks: the number of rows in chunks_fts
                               -- removed_words: chunks_fts may still have words of deleted documents
-                              -- listed_chunks: that number when the table terms was filled
+                              -- listed_chunks: the rows of chunks_fts when the table terms was filled
     value text not null
 ) without rowid;
 
