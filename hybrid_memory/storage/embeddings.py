@@ -112,6 +112,7 @@ class Embeddings(ABC):
     IDENTITY: ClassVar[str]
     SET_IDENTITY: ClassVar[str]
     PENDING: ClassVar[str]  # the columns that `pending_chunks` reads
+    STILL_PENDING: ClassVar[str]  # chunks.id and content hash
     COUNT_WITHOUT: ClassVar[str]
     COUNT_PENDING: ClassVar[str]
     WAS_LATE: ClassVar[str]
@@ -152,9 +153,11 @@ class Embeddings(ABC):
         wanted = {"before": before, "batch": batch, "tried": tried}
         return pending_chunks(self._db.all(self.PENDING, wanted))
 
-    @abstractmethod
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
         """The chunks of the batch that no other process has changed or embedded meanwhile."""
+        ids = self._db.encode_list([chunk.id for chunk in batch])
+        left = set(self._db.all(self.STILL_PENDING, {"ids": ids}))
+        return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
 
     def count_without(self) -> int:
         """The number of chunks without an embedding, which is faster than `count_pending`: it includes
@@ -208,7 +211,7 @@ def pending_chunks(rows: Iterable[tuple[Any, ...]]) -> list[Pending]:
     embed.
     """
     return [
-        Pending(id, bytes(content_hash), embedded_text(path, content, items))
+        Pending(id, content_hash, embedded_text(path, content, items))
         for id, content_hash, path, content, items in rows
     ]
 

@@ -1,5 +1,8 @@
 import os
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -113,6 +116,34 @@ def test_sqlite_without_fts5_is_named(db_path: str, monkeypatch: pytest.MonkeyPa
     )
     with pytest.raises(StoreError, match="built without FTS5"):
         connection.connect(db_path, create=True)
+
+
+@pytest.fixture
+def read_only(tmp_path: Path, db_path: str) -> Iterator[Path]:
+    """A database in a folder that is mounted a second time, read-only, because permissions do not
+    stop root.
+    """
+    connection.connect(db_path, create=True).close()
+    mount = tmp_path.with_name(tmp_path.name + "-ro")
+    mount.mkdir()
+    script = f"mount --bind '{tmp_path}' '{mount}' && mount -o remount,ro,bind '{mount}'"
+    if subprocess.run(["sh", "-c", script], capture_output=True, check=False).returncode:
+        subprocess.run(["umount", str(mount)], capture_output=True, check=False)
+        pytest.skip("no mounting here")
+    yield mount / "memory.db"
+    subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_wal_that_cannot_be_read_is_not_passed_over(read_only: Path, db_path: str) -> None:
+    kill = "import os, sys; from hybrid_memory.storage.sqlite import connection; connection.connect(sys.argv[1]).execute(sys.argv[2]); os.kill(os.getpid(), 9)"
+    subprocess.run(
+        [sys.executable, "-c", kill, db_path, "insert into meta values ('fresh', '1')"], check=False
+    )
+    os.remove(db_path + "-shm")
+    with pytest.raises(
+        StoreError, match="unable to open"
+    ):  # immutable would miss what is in the -wal
+        connection.connect(str(read_only))
 
 
 def test_strange_file_names_are_just_names(tmp_path: Path) -> None:

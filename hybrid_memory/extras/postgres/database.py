@@ -44,7 +44,7 @@ def from_column(value: bytes | None) -> str | None:
     """The inverse of `to_column`."""
     if value is None:
         return None
-    return os.fsdecode(bytes(value))
+    return os.fsdecode(value)
 
 
 def text(value: str) -> str:

@@ -225,9 +225,7 @@ class PostgresDocuments(Documents):
             kept = unchanged_start(before, prepared.chunks, of_document, known, new_vectors)
             gone += [chunk.id for chunk in before[kept:]]
             leaving += [
-                chunk.id
-                for chunk in before[kept:]
-                if bytes(chunk.content_hash) not in prepared.texts
+                chunk.id for chunk in before[kept:] if chunk.content_hash not in prepared.texts
             ]
             of_chunks += [number] * (len(prepared.chunks) - kept)
             chunks += prepared.chunks[kept:]
@@ -427,7 +425,7 @@ def unchanged_start(
             before.may_stay
             and content_hash not in new_vectors
             and before.embedded == (content_hash in known)
-            and bytes(before.content_hash) == content_hash
+            and before.content_hash == content_hash
             and before.indexed == list(of_chunk)
             and all(getattr(before, column) == _cleaned(chunk[column]) for column in STAYING)
         )

@@ -6,7 +6,7 @@ from typing import Any
 from ...storage.embeddings import Embeddings, SpareEmbeddings, model_key
 from ...storage.encoding import UnitVector, decode_embedding, encode_embedding, unit
 from ...storage.query_cache import QueryCache
-from ...storage.rows import Identity, Pending, Vectors
+from ...storage.rows import Identity, Vectors
 from .database import SpaceDatabase, numbers
 from .vectors import ensure_index
 
@@ -125,15 +125,12 @@ def _written(vector: UnitVector | None) -> str | None:
 
 def _vectors(rows: Iterable[tuple[Any, ...]]) -> Vectors:
     """Embeddings by content hash, from rows of content hash, numbers, and whether the text was cut."""
-    return {bytes(hash): (encode_embedding(vector), cut) for hash, vector, cut in rows}
+    return {hash: (encode_embedding(vector), cut) for hash, vector, cut in rows}
 
 
 KNOWN = """
 select distinct on (content_hash) content_hash, embedding::real[], truncated
 from   chunks where space = %(space)s and content_hash = any(%(hashes)s) and embedding is not null
-"""
-STILL_PENDING = """
-select id, content_hash from chunks where space = %(space)s and id = any(%(ids)s) and embedding is null
 """
 MARK_UNEMBEDDABLE = """
 update chunks set unembeddable = true
@@ -166,6 +163,10 @@ class PostgresEmbeddings(Embeddings):
     order  by id desc
     limit  %(batch)s
     """
+    STILL_PENDING = """
+    select id, content_hash from chunks
+    where  space = %(space)s and id = any(%(ids)s) and embedding is null
+    """
     COUNT_WITHOUT = "select count(*) from chunks where space = %(space)s and embedding is null"
     COUNT_PENDING = f"{COUNT_WITHOUT} and not unembeddable"
     WAS_LATE = """
@@ -185,11 +186,6 @@ class PostgresEmbeddings(Embeddings):
 
     def _of_chunks(self, hashes: Sequence[bytes]) -> Vectors:
         return _vectors(self._db.all(KNOWN, {"hashes": list(hashes)}))
-
-    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        rows = self._db.all(STILL_PENDING, {"ids": [chunk.id for chunk in batch]})
-        left = {(id, bytes(content_hash)) for id, content_hash in rows}
-        return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         given = list(rows)

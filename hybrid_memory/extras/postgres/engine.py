@@ -50,18 +50,6 @@ select relname from pg_stat_user_tables
 where  schemaname = 'hybrid_memory' and relname = any(%(tables)s)
 and    n_dead_tup > greatest(%(least)s, n_live_tup * %(share)s)
 """
-VACUUMED = (
-    "documents",
-    "extracts",
-    "names",
-    "links",
-    "tags",
-    "chunks",
-    "terms",
-    "postings",
-    "words",
-    "spare_embeddings",
-)
 
 
 class PostgresStorage:
@@ -188,7 +176,7 @@ class PostgresStorage:
     def _vacuum(self) -> None:
         """Free the space of dead rows in tables that have many."""
         self.connection.execute(FLUSH_STATISTICS)
-        given = {"tables": list(VACUUMED), "least": MANY_DEAD, "share": DEAD_SHARE}
+        given = {"tables": list(schema.OF_A_SPACE), "least": MANY_DEAD, "share": DEAD_SHARE}
         for (table,) in self.connection.all(WITH_DEAD_ROWS, given):
             self._quietly(f"vacuum (skip_locked) {table}")
 
@@ -201,7 +189,7 @@ class PostgresStorage:
         """Update the server's statistics about its rows. Until it does so by itself, searches would
         be slow.
         """
-        for table in VACUUMED:
+        for table in schema.OF_A_SPACE:
             self._quietly(f"analyze {table}")
 
     @contextmanager
@@ -244,7 +232,7 @@ class PostgresStorage:
     def compact(self) -> None:
         with self.guarded("cannot write"):
             self.connection.to_primary()
-            for table in VACUUMED:
+            for table in schema.OF_A_SPACE:
                 self._quietly(f"vacuum (analyze) {table}")
 
     def close(self) -> None:

@@ -1,12 +1,11 @@
 """The statements on the embeddings of chunks, on spare ones, and on those of queries."""
 
-import json
 from collections.abc import Iterable, Sequence
 
 from ..embeddings import Embeddings, SpareEmbeddings, model_key
 from ..encoding import decode_embedding, encode_embedding, unit
 from ..query_cache import QueryCache
-from ..rows import Identity, Pending, Vectors
+from ..rows import Identity, Vectors
 from .connection import SQLiteDatabase
 
 PUT = """
@@ -124,9 +123,6 @@ def _at_unit_length(data: bytes) -> bytes:
 
 
 KNOWN = "select embedding, truncated from chunks where content_hash = ? and embedding is not null limit 1"
-STILL_PENDING = """
-select id, content_hash from chunks where id in (select value from json_each(?)) and embedding is null
-"""
 MARK_UNEMBEDDABLE = """
 update chunks set unembeddable = 1 where content_hash in ({}) and embedding is null and not unembeddable
 """
@@ -146,6 +142,10 @@ class SQLiteEmbeddings(Embeddings):
     order  by id desc
     limit  :batch
     """
+    STILL_PENDING = """
+    select id, content_hash from chunks
+    where  id in (select value from json_each(:ids)) and embedding is null
+    """
     COUNT_WITHOUT = "select count(*) from chunks where embedding is null"
     COUNT_PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
     WAS_LATE = """
@@ -164,10 +164,6 @@ class SQLiteEmbeddings(Embeddings):
     def _of_chunks(self, hashes: Sequence[bytes]) -> Vectors:
         rows = ((hash, self._conn.execute(KNOWN, (hash,)).fetchone()) for hash in hashes)
         return {content_hash: row for content_hash, row in rows if row}
-
-    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        rows = set(self._conn.execute(STILL_PENDING, (json.dumps([chunk.id for chunk in batch]),)))
-        return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in rows]
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         from .vectors import put
