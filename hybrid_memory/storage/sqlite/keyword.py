@@ -216,11 +216,6 @@ class FTSIndex(BM25Index):
             return []
         return self._read(expression, limit, self._condition)[:limit]
 
-    def _has_any(self, terms: Sequence[Term]) -> bool:
-        # The first row is enough; counting would read all.
-        anywhere = match_expression(terms)
-        return bool(terms) and self._conn.execute(ANY_ROW, (anywhere,)).fetchone() is not None
-
     def _substitutes_for(self, word: str, choice: "Choice") -> list[str]:
         stem = stems([word]).get(word, word)
         terms = choice(word, stem, self._terms_between, self._chunks_with)
