@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory.storage.encoding import decode_embedding, encode_embedding
-from hybrid_memory.storage.sqlite import bitplanes, checks, connection
+from hybrid_memory.storage.sqlite import checks, connection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite.checks import check_vectors as check
 from hybrid_memory.storage.sqlite.vectors import drop, put, rebuild
@@ -133,14 +133,6 @@ def test_many_at_once_are_centered_on_their_own_mean_not_on_that_of_the_few_befo
 # How much is written
 
 
-def test_planes_are_as_wide_as_their_places_ask_for(conn: sqlite3.Connection) -> None:
-    for n, width in [(1, 1), (8, 1), (9, 2), (17, 4), (1000, 128)]:
-        add(conn, range(max(slots(conn), default=0) + 1, n + 1))
-        assert conn.execute(
-            "select length(live), length(planes) from vector_blocks"
-        ).fetchall() == [(width, bitplanes.plane_count(DIMS) * width)]
-
-
 # Dropping
 
 
@@ -263,15 +255,4 @@ def test_rebuild_drops_what_has_not_the_common_dimension(conn: sqlite3.Connectio
     conn.execute("update chunks set embedding = x'0000803f' where id = 2")
     rebuild(conn)
     assert sorted(slots(conn)) == [1, 3, 4, 5]
-    assert check(conn) == []
-
-
-def test_rebuild_keeps_slots_and_makes_blocks_for_them(
-    conn: sqlite3.Connection, small_blocks: None
-) -> None:
-    add(conn, range(1, 201))
-    before = slots(conn)
-    conn.execute("delete from vector_blocks")
-    rebuild(conn)
-    assert slots(conn) == before
     assert check(conn) == []

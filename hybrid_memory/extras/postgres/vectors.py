@@ -6,6 +6,7 @@ role may not write.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from ...storage.encoding import SAMPLE, UnitVector, unit
@@ -142,15 +143,18 @@ class VectorIndex:
         statement = self._filled_in(SAMPLED, query, sample=SAMPLE)
         return dict(self._db.all(statement, {"query": list(query)}))
 
+    @cached_property
+    def _dims(self) -> int:
+        """The dimensions of the embeddings; 0 before the first."""
+        [dims] = self._db.first(DIMS) or (0,)
+        return int(dims)
+
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
-        row = None
-        if vector:
-            row = self._db.first(DIMS)
-        if row is None:
+        if not vector or not self._dims:
             return None
-        if len(vector) != row[0]:
+        if len(vector) != self._dims:
             raise ValueError(
-                f"the query has {len(vector)} dimensions, the store's embeddings have {row[0]}"
+                f"the query has {len(vector)} dimensions, the store's embeddings have {self._dims}"
             )
         return unit(vector)
 

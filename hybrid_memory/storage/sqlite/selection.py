@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import date
-from functools import lru_cache
 from typing import NamedTuple
 
 from ...errors import QueryError
@@ -389,9 +388,6 @@ ON_CHUNKS: dict[str, Callable[[Filters, date | None], OnChunks | None]] = {
 }
 
 
-_parsed = lru_cache(maxsize=2)(json.loads)
-
-
 def _add_functions(conn: sqlite3.Connection) -> None:
     """Add the SQL functions, but only once: SQLite cannot replace a function while a statement
     runs, and FTS5's statements run until the transaction ends.
@@ -405,4 +401,4 @@ def _add_functions(conn: sqlite3.Connection) -> None:
 
 
 def _has_values(metadata: str, values: str) -> bool:
-    return have_values(metadata, _parsed(values))
+    return have_values(metadata, json.loads(values))

@@ -147,16 +147,15 @@ def test_a_process_does_not_write_to_tables_that_a_newer_version_upgraded(
             store.store("b", "gpu")
 
 
-def test_a_schema_of_an_earlier_development_version_is_refused(postgres_path: str) -> None:
-    HybridStore(postgres_path, {"provider": "none"}).close()
-    sql(postgres_path, f"update hybrid_memory.version set number = {VERSION - 1}")
-    with pytest.raises(StoreError, match="from a development version"):
-        HybridStore(postgres_path)
-
-
-def test_a_newer_schema_is_refused(postgres_path: str) -> None:
-    sql(postgres_path, f"update hybrid_memory.version set number = {VERSION + 1}")
-    with pytest.raises(StoreError, match="written by a newer hybrid-memory"):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(VERSION - 1, "from a development version"), (VERSION + 1, "written by a newer hybrid")],
+)
+def test_tables_of_another_version_are_refused(
+    postgres_path: str, version: int, message: str
+) -> None:
+    sql(postgres_path, f"update hybrid_memory.version set number = {version}")
+    with pytest.raises(StoreError, match=message):
         HybridStore(postgres_path)
 
 
