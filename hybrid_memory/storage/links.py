@@ -1,16 +1,18 @@
-"""Read names, links and tags, and resolve links, for every engine.
+"""Names, links and tags of documents, as tables have them, and where links lead, for every engine.
 
 A link leads to the nearest document whose path ends with its target, otherwise to an alias, as in
 Obsidian, otherwise to a title. In markdown, a relative path comes first.
 """
 
+import json
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from ..text.links import DocumentLinks, Link, folded, key_of, names_note, path_of
-from ..text.tags import above
+from ..text.characters import storable
+from ..text.links import DocumentLinks, Link, aliases, folded, key_of, names_note, path_of
+from ..text.tags import above, filterable_tags
 from .database import Database
 from .rows import LinkRow
 
@@ -113,6 +115,25 @@ def by_name(documents: Sequence[NamedDocument], kind: str, name: str) -> list[Na
         for document in documents
         if document.kind == kind and folded(document.name) == name
     ]
+
+
+def names_of(row: Mapping[str, Any], found: DocumentLinks) -> list[tuple[str, str, str]]:
+    """(key, kind, name) of every name of a document, from its row of `documents` and its text."""
+    named = [(FILE, row["doc_id"].rpartition("/")[2])]
+    named += [(ALIAS, storable(name)) for name in aliases(json.loads(row["metadata"]))]
+    named += [(TITLE, storable(name)) for name in found.titles]
+    return [(key_of(name), kind, name) for kind, name in named]
+
+
+def links_of(found: DocumentLinks) -> list[tuple[int, str, str, str]]:
+    """(line, target, kind, key) of every link in a text."""
+    links = [(line, storable(target), kind) for line, target, kind in found.links]
+    return [(line, target, kind, key_of(path_of(target, kind))) for line, target, kind in links]
+
+
+def tags_of(row: Mapping[str, Any], found: DocumentLinks) -> set[str]:
+    """The tags of a document in its metadata and its text."""
+    return filterable_tags(row["metadata"], map(storable, found.tags))
 
 
 class LinkReader:

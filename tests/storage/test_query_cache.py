@@ -115,6 +115,14 @@ def test_locked_database_is_not_waited_for(
     assert conn.execute("pragma busy_timeout").fetchone() == (int(connection.BUSY_TIMEOUT * 1000),)
 
 
+def test_a_query_inside_a_transaction_leaves_it_open(
+    conn: sqlite3.Connection, embed: Counting
+) -> None:
+    conn.execute("begin")
+    assert cache_of(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
+    assert conn.in_transaction
+
+
 def test_size_zero_keeps_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
     for _ in range(2):
         cache_of(conn, 0).vectors(IDENTITY, ["a"], embed)

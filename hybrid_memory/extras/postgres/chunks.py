@@ -1,15 +1,13 @@
 """Read chunks and their documents for a search; read and write names, links and tags."""
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...storage.chunks import Chunks
-from ...storage.links import ALIAS, FILE, TITLE, LinkReader
+from ...storage.links import LinkReader, links_of, names_of, tags_of
 from ...storage.rows import Neighbour
-from ...text.links import DocumentLinks, aliases, key_of, path_of
-from ...text.tags import filterable_tags
-from .database import SpaceDatabase, text
+from ...text.links import DocumentLinks
+from .database import SpaceDatabase
 
 # The time of the file, or of storing a text without a file
 MODIFIED = """
@@ -166,19 +164,9 @@ def put_links(
     numbers = []
     for number, row, found in documents:
         numbers.append(number)
-        doc_id, metadata = text(row["doc_id"]), row["metadata"]
-        named = [(FILE, doc_id.rpartition("/")[2]), *titles_and_aliases(metadata, found)]
-        names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
-        for place, (line, target, kind) in enumerate(found.links, 1):
-            links.append(
-                (number, place, line, text(target), kind, text(key_of(path_of(text(target), kind))))
-            )
-        tags += (
-            (number, tag)
-            for tag in sorted(
-                {text(tag) for tag in filterable_tags(metadata, map(text, found.tags))}
-            )
-        )
+        names += dict.fromkeys((number, *name) for name in names_of(row, found))
+        links += ((number, place, *link) for place, link in enumerate(links_of(found), 1))
+        tags += ((number, tag) for tag in tags_of(row, found))
     database.run(REMOVE, {"numbers": numbers})
     for statement, columns, rows in (
         (PUT_NAMES, ("document", "key", "kind", "name"), names),
@@ -186,13 +174,5 @@ def put_links(
         (PUT_TAGS, ("document", "tag"), tags),
     ):
         if rows:
-            values = map(list, zip(*rows, strict=True))
+            values = map(database.encode_list, zip(*rows, strict=True))
             database.run(statement, dict(zip(columns, values, strict=True)))
-
-
-def titles_and_aliases(metadata: str, found: DocumentLinks) -> Iterator[tuple[str, str]]:
-    """Yield the aliases and titles of a document, each with its kind."""
-    for name in aliases(json.loads(metadata)):
-        yield ALIAS, text(name)
-    for name in found.titles:
-        yield TITLE, text(name)

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from ...storage.documents import Documents
 from ...storage.encoding import encode_embedding
 from ...storage.growing import WRITTEN, GrowingDocument
+from ...storage.links import FILE, names_of
 from ...storage.prepared import DocumentExport, Prepared, whole
 from ...storage.rows import Vectors
 from ...text.equality import spelled
 from ...text.links import DocumentLinks
 from ...text.terms import Terms, terms
-from .chunks import OF_DOCUMENT, Links, put_links, text_of_chunks, titles_and_aliases
+from .chunks import OF_DOCUMENT, Links, put_links, text_of_chunks
 from .connection import LOCK
 from .database import (
     SpaceDatabase,
@@ -34,7 +35,7 @@ def _terms(prepared: Prepared) -> list[Terms]:
     if prepared.terms is not None:
         return prepared.terms
     row = prepared.row
-    names = [name for _, name in titles_and_aliases(row["metadata"], prepared.links)]
+    names = [name for _, kind, name in names_of(row, prepared.links) if kind != FILE]
     written = map(WRITTEN, prepared.chunks)
     return list(terms(row["doc_id"], row["collection"], row["metadata"], written, names))
 

@@ -1,14 +1,11 @@
 """The tables of names, links and tags."""
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...text.characters import storable
-from ...text.links import DocumentLinks, aliases, key_of, path_of
-from ...text.tags import filterable_tags
-from ..links import ALIAS, FILE, TITLE, LinkReader
+from ...text.links import DocumentLinks
+from ..links import LinkReader, links_of, names_of, tags_of
 
 TABLES_OF_MARKS = ("names", "links", "tags")
 PUT_NAME = "insert or ignore into names (key, doc_id, kind, name) values (?, ?, ?, ?)"
@@ -21,22 +18,11 @@ def put_links(conn: sqlite3.Connection, row: Mapping[str, Any], found: DocumentL
     and the links in its text.
     """
     doc_id = row["doc_id"]
-    metadata = row["metadata"]
-    names = [(FILE, doc_id.rpartition("/")[2])]
-    names += [(ALIAS, storable(name)) for name in aliases(json.loads(metadata))]
-    names += [(TITLE, storable(name)) for name in found.titles]
-    conn.executemany(PUT_NAME, ((key_of(name), doc_id, kind, name) for kind, name in names))
-    links = ((line, storable(target), kind) for line, target, kind in found.links)
     conn.executemany(
-        PUT_LINK,
-        (
-            (doc_id, line, target, kind, key_of(path_of(target, kind)))
-            for line, target, kind in links
-        ),
+        PUT_NAME, ((key, doc_id, kind, name) for key, kind, name in names_of(row, found))
     )
-    conn.executemany(
-        PUT_TAG, ((tag, doc_id) for tag in filterable_tags(metadata, map(storable, found.tags)))
-    )
+    conn.executemany(PUT_LINK, ((doc_id, *link) for link in links_of(found)))
+    conn.executemany(PUT_TAG, ((tag, doc_id) for tag in tags_of(row, found)))
 
 
 def remove_links(conn: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
