@@ -148,6 +148,17 @@ class GrowingDocument(ABC):
         self._embeddings.restore()
         return len(self._new)
 
+    def _with_names(self, row: Mapping[str, Any], names: list[str]) -> list[tuple[Any, Terms]]:
+        """The new chunks with their terms. The first one of a document is also indexed by its
+        metadata, and by these titles and aliases.
+        """
+        if self._last or not self._new:
+            return self._new
+        chunk, _ = self._new[0]
+        written = [WRITTEN(chunk)]
+        [found] = terms(self._doc_id, self._collection, row["metadata"], written, names)
+        return [(chunk, found), *self._new[1:]]
+
     @abstractmethod
     def _replace(
         self, row: Mapping[str, Any], links: DocumentLinks, again: list[int], after: list[int]

@@ -324,7 +324,6 @@ OF_GROWING = """
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
-BATCH = 500  # chunks of a growing document in a statement
 
 
 class GrowingRows(GrowingDocument):
@@ -370,23 +369,11 @@ class GrowingRows(GrowingDocument):
         [number] = self._documents.put_rows([row])
         put_links(self._database, [(number, row, links)])
         self._postings.add_again(again)
-        for start in range(0, len(self._new), BATCH):
-            some = self._new[start : start + BATCH]
-            chunks = [chunk for chunk, _ in some]
-            found = [of_chunk for _, of_chunk in some]
-            if start == 0 and not self._last:
-                names = self._postings.titles_and_aliases(number)
-                first_terms = terms(
-                    row["doc_id"],
-                    row["collection"],
-                    row["metadata"],
-                    map(WRITTEN, chunks[:1]),
-                    names,
-                )
-                found[0] = next(first_terms)
-            new = self._documents.new_ids(len(chunks))
-            self._documents.put_chunks(new, [number] * len(chunks), chunks, {})
-            self._documents.index(new, found, chunks)
+        new = self._with_names(row, self._postings.titles_and_aliases(number))
+        chunks = [chunk for chunk, _ in new]
+        ids = self._documents.new_ids(len(new))
+        self._documents.put_chunks(ids, [number] * len(new), chunks, {})
+        self._documents.index(ids, [found for _, found in new], chunks)
 
 
 class StoredChunk(NamedTuple):

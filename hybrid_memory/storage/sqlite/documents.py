@@ -196,13 +196,8 @@ class GrowingRows(GrowingDocument):
         remove_links(self._conn, [self._doc_id])
         put_links(self._conn, row, links)
         index.add_again(chunk_terms(self._conn, again))
-        new = self._new
-        if new and not self._last:
-            names = titles_and_aliases(self._conn, self._doc_id)
-            written = [WRITTEN(new[0][0])]
-            [found] = terms(self._doc_id, self._collection, row["metadata"], written, names)
-            new = [(new[0][0], found), *new[1:]]
-        _put_chunks(self._conn, self._doc_id, new)
+        names = titles_and_aliases(self._conn, self._doc_id)
+        _put_chunks(self._conn, self._doc_id, self._with_names(row, names))
 
 
 def _embedded(
