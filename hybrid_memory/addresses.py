@@ -51,8 +51,6 @@ def address_fault(database: str) -> str | None:
 
     Otherwise a malformed address would pass for a file name, and messages would show its password.
     """
-    if "://" not in database and ":" not in database and "=" not in database:
-        return None
     if is_connection_string(database):
         if connection_words(database):
             return None
@@ -68,7 +66,7 @@ def address_fault(database: str) -> str | None:
 
 def is_connection_string(database: str) -> bool:
     """Whether a text is like `host=db dbname=memory`. The file name a=b.db has no libpq keyword."""
-    begins = "=" in database and re.match(r"\s*\w+\s*=", database)
+    begins = re.match(r"\s*\w+\s*=", database)
     return bool(begins and re.search(rf"(?i)(?:^|\s){_KEYWORD}", database))
 
 

@@ -135,12 +135,19 @@ def postgres(testrun_uid: str) -> "Iterator[PostgresServer]":
         pytest.skip(f"no PostgreSQL server: {error}")
 
 
-@pytest.fixture
-def postgres_path(postgres: "PostgresServer") -> Iterator[str]:
-    """The address of an empty store of its own."""
-    name = f"test{next(NUMBERS)}"
+@pytest.fixture(scope="session")
+def shared_database(postgres: "PostgresServer") -> Iterator[str]:
+    """The address of the database that the tests of a worker use, one after the other: creating one takes as long as a test."""
+    name = f"worker{next(NUMBERS)}"
     yield postgres.database(name, TEMPLATE)
     postgres.drop(name)
+
+
+@pytest.fixture
+def postgres_path(postgres: "PostgresServer", shared_database: str) -> Iterator[str]:
+    """The address of an empty store."""
+    yield shared_database
+    postgres.empty(shared_database)
 
 
 @pytest.fixture

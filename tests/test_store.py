@@ -24,8 +24,6 @@ from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
 from tests.traces import evaluated, step
 
-pytestmark = pytest.mark.both_engines
-
 NOTE = """\
 ---
 title: Machines
@@ -51,7 +49,6 @@ def counts(store: HybridStore) -> dict[str, int]:
     return {name: store.stats()[f"{name}_count"] for name in names}
 
 
-@pytest.mark.sqlite
 def test_config_holds_for_what_a_search_does_not_give(embedder: TopicEmbedder) -> None:
     with HybridStore(":memory:", {"limit": 3, "per_doc": 2}, embedder=embedder) as store:
         for name in "ab":
@@ -87,7 +84,6 @@ def test_the_type_of_results_has_what_results_have(tmp_path: Path) -> None:
     assert "instead" in results[0]
 
 
-@pytest.mark.sqlite
 def test_keywords_say_in_which_documents_to_look(embedder: TopicEmbedder) -> None:
     with HybridStore(":memory:", embedder=embedder) as store:
         store.store("work/a", "# Costs\n\nserver #gpu", {"owner": "ann", "date": "2026-01-05"})
@@ -115,6 +111,7 @@ def test_keywords_say_in_which_documents_to_look(embedder: TopicEmbedder) -> Non
             ids(colection="work")
 
 
+@pytest.mark.both_engines
 def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -> None:
     assert store.store("notes/gpu", NOTE, {"source": "chat"}) == 2
     first = store.search("gpu ssh password")[0]
@@ -149,7 +146,6 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
     }
 
 
-@pytest.mark.sqlite
 def test_storing_again_replaces_the_document_in_every_table(store: HybridStore) -> None:
     store.store("a", NOTE)
     store.store("b", "another dog")
@@ -175,7 +171,6 @@ def test_a_text_can_replace_another_document(store: HybridStore) -> None:
             store.store("plans/ports", "New.", replaces=wrong)
 
 
-@pytest.mark.sqlite
 def test_deleted_document_leaves_every_table(store: HybridStore) -> None:
     store.store("a", NOTE)
     assert store.delete("a") == 2
@@ -196,6 +191,7 @@ def test_keyword_mode_asks_no_embedder(store: HybridStore, embedder: TopicEmbedd
     assert embedder.queries == []
 
 
+@pytest.mark.both_engines
 def test_vector_mode_finds_by_meaning_with_the_cosine_as_score(store: HybridStore) -> None:
     store.store("pets", "A puppy.")
     store.store("infra", "A host.")
@@ -227,7 +223,6 @@ def test_hybrid_score_is_the_weighted_sum_of_bm25_with_coverage_and_nearness(
             )
 
 
-@pytest.mark.sqlite
 def test_query_that_the_model_knows_no_word_of_is_answered_by_keywords_without_a_warning() -> None:
     with HybridStore(":memory:", {"provider": "builtin"}) as store:
         store.store("base", "The panda base opens at half past seven. 大熊猫基地")
@@ -274,6 +269,7 @@ def test_vector_mode_without_any_embedding_is_empty_and_says_why(
     assert embedder.queries == []
 
 
+@pytest.mark.both_engines
 def test_embed_pending_heals_what_was_stored_without_a_server(
     store: HybridStore, embedder: TopicEmbedder
 ) -> None:
@@ -306,6 +302,7 @@ def test_what_waits_for_its_embedding_is_ranked_by_its_words(
         assert evaluated(result) == pytest.approx(result["score"], abs=1e-5)
 
 
+@pytest.mark.both_engines
 def test_equal_text_is_embedded_once_whatever_its_document(
     store: HybridStore, embedder: TopicEmbedder
 ) -> None:
@@ -381,7 +378,6 @@ def test_latest_is_the_same_model_as_no_tag(store: HybridStore, db_path: str) ->
         assert second.search("gpu")[0]["source"] == "hybrid"
 
 
-@pytest.mark.sqlite
 def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> None:
     store.store("a", NOTE)
     before = store.search("ssh password")
@@ -391,6 +387,7 @@ def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> No
     assert store.search("ssh password") == before
 
 
+@pytest.mark.both_engines
 def test_reindex_of_the_embeddings_asks_the_model_again(
     store: HybridStore, embedder: TopicEmbedder
 ) -> None:
@@ -403,6 +400,7 @@ def test_reindex_of_the_embeddings_asks_the_model_again(
     assert store.stats()["embedded_count"] == 2
 
 
+@pytest.mark.both_engines
 def test_stats_counts(store: HybridStore, db_path: str) -> None:
     store.store("a", NOTE)
     stats = store.stats()
@@ -414,6 +412,7 @@ def test_stats_counts(store: HybridStore, db_path: str) -> None:
     assert stats["embeddings"]["dims"] == 8
 
 
+@pytest.mark.both_engines
 def test_a_document_without_text_is_a_document_without_chunks(store: HybridStore) -> None:
     assert store.store("empty", " \n\n") == 0
     assert store.stats()["doc_count"] == 1
@@ -421,6 +420,7 @@ def test_a_document_without_text_is_a_document_without_chunks(store: HybridStore
     assert store.stats()["doc_count"] == 0
 
 
+@pytest.mark.both_engines
 def test_failed_write_leaves_the_old_document(store: HybridStore) -> None:
     store.store("a", "gpu server")
     with pytest.raises(RuntimeError), store.storage.transaction():
@@ -429,14 +429,12 @@ def test_failed_write_leaves_the_old_document(store: HybridStore) -> None:
     assert store.search("gpu")[0]["doc_id"] == "a"
 
 
-@pytest.mark.sqlite
 def test_database_is_readable_by_its_owner_only(store: HybridStore, db_path: str) -> None:
     store.store("a", "gpu server")
     for name in (db_path, db_path + "-wal", db_path + "-shm"):
         assert stat.S_IMODE(os.stat(name).st_mode) == 0o600
 
 
-@pytest.mark.sqlite
 def test_memory_database_works(embedder: TopicEmbedder) -> None:
     with HybridStore(":memory:", embedder=embedder) as store:
         store.store("a", "gpu server")
@@ -444,6 +442,7 @@ def test_memory_database_works(embedder: TopicEmbedder) -> None:
     assert not os.path.exists(":memory:")
 
 
+@pytest.mark.both_engines
 def test_text_with_unpaired_surrogates_and_nul_is_stored(store: HybridStore) -> None:
     store.store("a\ud800", "gpu \udcff server \0 end")
     text = store.search("gpu \ud800")[0]["text"]
@@ -543,7 +542,6 @@ def remaining(store: HybridStore) -> list[str]:
     ]
 
 
-@pytest.mark.sqlite
 def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(
     filled: HybridStore, tmp_path: Path
 ) -> None:
@@ -576,6 +574,7 @@ def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(
         (".", (4, 5), ["memory/mine"]),
     ],
 )
+@pytest.mark.both_engines
 def test_deleting_a_path_takes_what_came_from_below_it(
     filled: HybridStore, tmp_path: Path, path: str, deleted: tuple[int, int], left: list[str]
 ) -> None:
@@ -651,6 +650,7 @@ def test_model_that_is_not_the_stores_says_nothing_of_what_has_no_vector(
         assert (store.stats()["pending_count"], store.stats()["unembeddable_count"]) == (1, 0)
 
 
+@pytest.mark.both_engines
 def test_another_model_tries_what_one_had_no_vector_for(
     db_path: str, embedder: TopicEmbedder
 ) -> None:
@@ -752,7 +752,6 @@ def in_the_file(db_path: str, word: bytes) -> bool:
     return any(word[3:] in path.read_bytes() for path in Path(db_path).parent.glob("memory.db*"))
 
 
-@pytest.mark.sqlite
 def test_words_of_a_deleted_text_are_nowhere_in_the_file(
     db_path: str, embedder: TopicEmbedder
 ) -> None:
@@ -767,7 +766,6 @@ def test_words_of_a_deleted_text_are_nowhere_in_the_file(
     assert not in_the_file(db_path, b"zebrafishpw42")
 
 
-@pytest.mark.sqlite
 def test_words_that_a_busy_memory_or_a_large_index_still_has_are_erased_by_the_next_commands(
     db_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -817,7 +815,6 @@ def transcript(*texts: str) -> str:
     return "".join(f"{json.dumps(turn)}\n" for turn in turns)
 
 
-@pytest.mark.sqlite
 def test_words_of_a_rewritten_transcript_are_nowhere_in_the_file(
     db_path: str, tmp_path: Path
 ) -> None:
@@ -833,7 +830,6 @@ def test_words_of_a_rewritten_transcript_are_nowhere_in_the_file(
     assert not in_the_file(db_path, b"zebrafishpw42")
 
 
-@pytest.mark.sqlite
 @pytest.mark.parametrize("word", ["zebrafishpw42", "src/zebrafishpw42.ts", "zebrafishpw42" * 9])
 @pytest.mark.parametrize("change", ["note", "refresh", "store", "collection"])
 def test_words_of_a_removed_line_are_nowhere_in_the_file(
@@ -863,31 +859,11 @@ def test_words_of_a_removed_line_are_nowhere_in_the_file(
     assert not in_the_file(db_path, b"zebrafishpw42")
 
 
-@pytest.mark.sqlite
-def test_a_change_that_leaves_every_word_somewhere_merges_nothing(
-    db_path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "ERASES_WORDS", False)
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        store.store("a", "# Pins\n\nThe old-word is naïve, 12:30 (src/a.ts).")
-        store.store("b", "Naive: the pins of an old-word are new at 12:30, says src/a.ts.")
-
-        def is_due() -> bool:
-            return bool(store.storage.connection.execute(keyword.HAS_REMOVED).fetchone()[0])
-
-        store.store("a", "# Pins\n\nThe word is.")
-        assert not is_due()
-        store.store("a", "# Pins\n\nThe word is new.")
-        assert not is_due()
-        store.store("a", "# Pins\n\nThe word is unique.")
-        store.store("a", "# Pins\n\nThe word is.")
-        assert is_due()
-
-
 def ollama_store(db_path: str, ollama: FakeOllama) -> HybridStore:
     return HybridStore(db_path, {"ollama_url": ollama.url, "dims": None})
 
 
+@pytest.mark.both_engines
 def test_a_model_that_gives_other_dimensions_embeds_the_whole_store_anew(
     db_path: str, tmp_path: Path, ollama: FakeOllama
 ) -> None:

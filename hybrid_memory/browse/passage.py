@@ -152,9 +152,7 @@ def _limited(
     """The lines from `start` to `end` that both limits allow, and the rest as the end of a target,
     "#L41-L90".
     """
-    # Each line but the first takes at least one character, its line break
-    most = min(max_lines, max_chars + 1)
-    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
+    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + max_lines)]]
     if len(shown[0]) > max_chars:
         return [shown[0][:max_chars]], f"#L{start}C{column + max_chars}-L{end}"
     shown = shown[: _fitting(shown, max_chars)]

@@ -69,7 +69,7 @@ class Catalog(ABC):
         path, content_hash, content, collection, date, pages, host = row
         return DocumentRow(
             self._db.decode_path(path),
-            content_hash and bytes(content_hash),
+            content_hash,
             content,
             collection,
             date,

@@ -28,7 +28,7 @@ class Chunks(ABC):
         wanted = list(ids)
         if not wanted:
             return []
-        return self._db.all(statement, {"ids": self._db.encode_ids(wanted), **given})
+        return self._db.all(statement, {"ids": self._db.encode_list(wanted), **given})
 
     def candidates(self, ids: Iterable[int]) -> list[Candidate]:
         """These chunks, without those deleted meanwhile."""

@@ -11,20 +11,22 @@ class Database(ABC):
     """
 
     @abstractmethod
-    def all(self, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+    def all(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
 
     @abstractmethod
-    def first(self, statement: str, parameters: Any = None) -> tuple[Any, ...] | None:
-        """The first row of a statement, or None. Values of parameters are hashable."""
-
-    @abstractmethod
-    def dicts(self, statement: str, parameters: Any = None) -> list[dict[str, Any]]:
+    def dicts(self, statement: str, parameters: Any = ()) -> list[dict[str, Any]]:
         """All rows of a statement as dicts, by column name."""
 
     @abstractmethod
-    def run(self, statement: str, parameters: Any = None) -> None:
+    def run(self, statement: str, parameters: Any = ()) -> None:
         """Run a statement without a result."""
+
+    @abstractmethod
+    def run_at_once(self, statements: Sequence[str], parameters: Any) -> bool:
+        """Run statements in a transaction of their own, without waiting for other writers. Returns
+        whether the last one changed a row; False if nothing can be written now.
+        """
 
     @abstractmethod
     def encode_path(self, path: str | None) -> str | bytes | None:
@@ -35,14 +37,18 @@ class Database(ABC):
         """The inverse of `encode_path`."""
 
     @abstractmethod
-    def encode_ids(self, ids: Sequence[int]) -> Any:
-        """Row ids as one parameter."""
+    def encode_list(self, values: Sequence[Any]) -> Any:
+        """Ids of rows or of documents as one parameter."""
 
-    def number(self, statement: str, parameters: Any = None) -> int:
+    def first(self, statement: str, parameters: Any = ()) -> tuple[Any, ...] | None:
+        """The first row of a statement, or None."""
+        return next(iter(self.all(statement, parameters)), None)
+
+    def number(self, statement: str, parameters: Any = ()) -> int:
         """The number that a statement returns."""
         [(value,)] = self.all(statement, parameters)
         return int(value)
 
-    def column(self, statement: str, parameters: Any = None) -> Iterable[Any]:
+    def column(self, statement: str, parameters: Any = ()) -> Iterable[Any]:
         """The values of a statement with one column."""
         return (value for (value,) in self.all(statement, parameters))

@@ -112,6 +112,7 @@ class Embeddings(ABC):
     IDENTITY: ClassVar[str]
     SET_IDENTITY: ClassVar[str]
     PENDING: ClassVar[str]  # the columns that `pending_chunks` reads
+    STILL_PENDING: ClassVar[str]  # chunks.id and content hash
     COUNT_WITHOUT: ClassVar[str]
     COUNT_PENDING: ClassVar[str]
     WAS_LATE: ClassVar[str]
@@ -152,9 +153,11 @@ class Embeddings(ABC):
         wanted = {"before": before, "batch": batch, "tried": tried}
         return pending_chunks(self._db.all(self.PENDING, wanted))
 
-    @abstractmethod
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
         """The chunks of the batch that no other process has changed or embedded meanwhile."""
+        ids = self._db.encode_list([chunk.id for chunk in batch])
+        left = set(self._db.all(self.STILL_PENDING, {"ids": ids}))
+        return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
 
     def count_without(self) -> int:
         """The number of chunks without an embedding, which is faster than `count_pending`: it includes
@@ -184,13 +187,7 @@ class Embeddings(ABC):
         """Note that the server of the embeddings is late. Needs no transaction, and never waits for
         another writer. Returns False if that was noted in the last `seconds`, or cannot be written.
         """
-        return self._write_at_once(self.NOTE_LATE, _times(seconds))
-
-    @abstractmethod
-    def _write_at_once(self, statement: str, parameters: dict[str, Any]) -> bool:
-        """Run a statement in its own transaction, without waiting for other writers. Returns whether
-        a row was changed.
-        """
+        return self._db.run_at_once([self.NOTE_LATE], _times(seconds))
 
     def keep(self, ids: Iterable[int]) -> None:
         """Copy the embeddings of chunks, by chunks.id, to the spare ones."""
@@ -214,7 +211,7 @@ def pending_chunks(rows: Iterable[tuple[Any, ...]]) -> list[Pending]:
     embed.
     """
     return [
-        Pending(id, bytes(content_hash), embedded_text(path, content, items))
+        Pending(id, content_hash, embedded_text(path, content, items))
         for id, content_hash, path, content, items in rows
     ]
 

@@ -4,7 +4,6 @@ and folded.
 
 import re
 import sqlite3
-from bisect import bisect_left
 from collections.abc import Iterable
 
 from ..errors import QueryError
@@ -18,7 +17,6 @@ ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
 
 # Compiled only when needed: few searches use this syntax.
 _WORD_OR_STRING = r'("(?:[^"]|"")*"|[\w\x1a\x80-\U0010ffff]+)(\s*\*)?'
-_BLAMED = r'(?s)(?:near "|got "|no such column: )(.*?)"?$'
 
 
 def match_expression(wanted: Iterable[Term]) -> str:
@@ -34,8 +32,8 @@ def distinct_words(query: Query) -> list[Term]:
 
 
 def checked_expression(conn: sqlite3.Connection, text: str) -> str:
-    """Check an expression for MATCH and fold it; "" for a blank one. Raises QueryError with the
-    place of a syntax error.
+    """Check an expression for MATCH and fold it; "" for a blank one. Raises QueryError with FTS5's
+    message for a syntax error.
     """
     if not text.strip():
         return ""
@@ -44,7 +42,7 @@ def checked_expression(conn: sqlite3.Connection, text: str) -> str:
             f"the expression has {len(text):,} characters; at most {MAX_EXPRESSION:,} are allowed"
         )
     if complaint := _syntax_error(conn, text):
-        raise QueryError(f"{complaint}{_place(conn, complaint, text)}")
+        raise QueryError(complaint)
     return " " + folded_expression(text)
 
 
@@ -90,20 +88,3 @@ def _syntax_error(conn: sqlite3.Connection, expression: str) -> str | None:
             raise
         return str(error)
     return None
-
-
-def _place(conn: sqlite3.Connection, complaint: str, expression: str) -> str:
-    """Where the error is, as far as FTS5 tells: it names the last token of the shortest beginning
-    that it rejects.
-    """
-    if complaint == "unterminated string":
-        return f", at character {expression.rfind(chr(34)) + 1}"
-    if not (blamed := re.search(_BLAMED, complaint)):
-        return ""
-    if not (token := blamed[1]):
-        return ", at its end"
-    places = [match.start() for match in re.finditer(re.escape(token), expression)]
-    first = bisect_left(
-        places, True, key=lambda at: _syntax_error(conn, expression[: at + len(token)]) == complaint
-    )
-    return f", at character {places[first if first < len(places) else 0] + 1}"

@@ -1,83 +1,27 @@
 """What an engine implements: `Storage` and its parts. The rest of the program uses a store only
-through these protocols, and the base classes of `catalog`, `chunks`, `embeddings`, `keyword`, `links`,
-`query_cache` and `source`, to which an engine adds its SQL.
+through these protocols, and the base classes of `catalog`, `chunks`, `documents`, `embeddings`,
+`keyword`, `links`, `query_cache` and `source`, to which an engine adds its SQL.
 
 Methods that write need an open `transaction`, unless they say otherwise. Inside a `snapshot`, all
 reads see the same state. Every method may raise StoreError for a problem with the file, disk or
 server.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from typing import Any, Protocol
 
 from .catalog import Catalog
 from .chunks import Chunks
+from .documents import Documents
 from .embeddings import Embeddings
 from .filters import Filters
-from .growing import GrowingDocument
 from .keyword import BM25Index
 from .links import LinkReader
-from .prepared import DocumentExport, Prepared
 from .query_cache import QueryCache
-from .rows import (
-    Ranking,
-    StoredDocument,
-    Vectors,
-)
+from .rows import Ranking
 from .source import KnownSources
-
-
-class Documents(Protocol):
-    """Read and write whole documents."""
-
-    def get(self, doc_id: str) -> StoredDocument | None:
-        """The document with this id, or None."""
-
-    def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """The documents with these ids, by id; missing ones are left out."""
-
-    def of_collection(self, collection: str) -> dict[str, StoredDocument]:
-        """The documents of a collection that came from files, by id."""
-
-    def ids_in(self, collection: str) -> Iterator[str]:
-        """The ids of the documents of a collection that came from files."""
-
-    def from_path(self, path: str) -> list[StoredDocument]:
-        """The documents that came from this file, or from files below this folder."""
-
-    def whole(self, doc_id: str) -> DocumentExport | None:
-        """The complete document with this id, or None."""
-
-    def texts_cut_otherwise(self, chunking: str) -> dict[str, str]:
-        """The texts without a file that were read and split otherwise: the chunking of each, by id."""
-
-    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """Write a document with its chunks, replacing any with the same id. Unchanged texts keep
-        their embeddings; the embeddings of removed texts become spare.
-        """
-
-    def put_again(self, prepared: Prepared) -> None:
-        """`put` a document that is only read and split again, without changing the time at which it
-        was stored.
-        """
-
-    def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """`put` several documents in one transaction, in order, which is faster than separate
-        calls.
-        """
-
-    def remove(self, *doc_ids: str, keep: bool = False) -> int:
-        """Delete documents. Returns the number of their chunks. With `keep`, their embeddings
-        become spare.
-        """
-
-    def touch(self, doc_id: str, mtime: float, size: int) -> None:
-        """Store the new time of a file whose content has not changed."""
-
-    def growing(self, doc_id: str, collection: str | None) -> GrowingDocument:
-        """A writer for a document of this collection whose file grows."""
 
 
 class VectorIndex(Protocol):

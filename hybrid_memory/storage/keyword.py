@@ -16,7 +16,7 @@ from .rows import KeywordLeg, Ranking, best_first, best_of
 if TYPE_CHECKING:
     from ..text.equality import Form
     from ..text.query import Query
-    from .selection import Selected
+    from .matching import Selected
     from .spelling import Choice
 
 RARE_FORM = 20  # a form is ignored if a word has more than this many times as many chunks
@@ -42,7 +42,6 @@ class BM25Index(ABC):
 
     def __init__(self, selected: "Selected | None" = None) -> None:
         self._selected = selected
-        self._forms: dict[str, Sequence[Form]] = {}  # by the text of a query
 
     @abstractmethod
     def size(self) -> int:
@@ -146,13 +145,7 @@ class BM25Index(ABC):
 
     def _with_forms(self, query: "Query") -> "Query":
         """The query with the forms of its words that chunks of the store have."""
-        if query.text not in self._forms:
-            possible = query.possible_forms
-            known: Sequence[Form] = ()
-            if self._has_any([Term(form.tokens) for form in possible]):
-                known = self._usual(possible)
-            self._forms[query.text] = known
-        return query.with_forms(self._forms[query.text])
+        return query.with_forms(self._usual(query.possible_forms))
 
     def _usual(self, forms: "Sequence[Form]") -> "list[Form]":
         """The forms of words (text/equality.py) that the store uses about as often as those of the
@@ -166,10 +159,6 @@ class BM25Index(ABC):
         return [
             form for (form, other), n in zip(known, asked, strict=True) if other * RARE_FORM >= n
         ]
-
-    def _has_any(self, terms: Sequence[Term]) -> bool:
-        """Whether a chunk of the store has any of these terms."""
-        return any(self.frequencies(terms))
 
     def _counts_of(self, sequences: Sequence[Sequence[str]]) -> list[int]:
         """The number of chunks in the store with each sequence of tokens."""
@@ -275,8 +264,7 @@ class BM25Index(ABC):
             for term, count in self._with_counts(wanted)
             if count
         )
-        # A stored size may be too small, but no logarithm may fail
-        size = max(self.size(), *(count for count, *_ in rarest), 1)
+        size = self.size()
         most = (K1 + 1) * (LIKELY if len(rarest) > LONG else 1)
         bounds = [most * idf(count, size) for count, *_ in rarest]
         totals = accumulate(count for count, *_ in rarest)
@@ -330,7 +318,7 @@ class BM25Index(ABC):
         if not query.name:
             return {}
         name = Term((query.name,))
-        if not self._has_any([name]):
+        if not any(self.frequencies([name])):
             return {}
         named = dict(self._run([name, *wanted], limit, [name])[:limit])
         ranks = {id: query.rank_as_name(doc_id) for id, doc_id in self._doc_ids(list(named))}

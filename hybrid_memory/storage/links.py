@@ -1,17 +1,19 @@
-"""Read names, links and tags, and resolve links, for every engine.
+"""Names, links and tags of documents, as tables have them, and where links lead, for every engine.
 
 A link leads to the nearest document whose path ends with its target, otherwise to an alias, as in
 Obsidian, otherwise to a title. In markdown, a relative path comes first.
 """
 
+import json
 import posixpath
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
-from ..text.links import DocumentLinks, Link, folded, key_of, names_note, path_of
-from ..text.tags import above
+from ..text.characters import storable
+from ..text.links import DocumentLinks, Link, aliases, folded, key_of, names_note, path_of
+from ..text.tags import above, filterable_tags
+from .database import Database
 from .rows import LinkRow
 
 # Kinds of names
@@ -115,20 +117,42 @@ def by_name(documents: Sequence[NamedDocument], kind: str, name: str) -> list[Na
     ]
 
 
-LinkColumns = tuple[str, int, str, str, str | None]  # doc_id, line, target, kind, collection
+def names_of(row: Mapping[str, Any], found: DocumentLinks) -> list[tuple[str, str, str]]:
+    """(key, kind, name) of every name of a document, from its row of `documents` and its text."""
+    named = [(FILE, row["doc_id"].rpartition("/")[2])]
+    named += [(ALIAS, storable(name)) for name in aliases(json.loads(row["metadata"]))]
+    named += [(TITLE, storable(name)) for name in found.titles]
+    return [(key_of(name), kind, name) for kind, name in named]
 
 
-class LinkReader(ABC):
-    """Names, links and tags of the documents. Where a link leads is resolved on each read. An engine
-    adds the statements. OF, TO and MAYBE_BROKEN are
-    conditions on a row `l` of links.
+def links_of(found: DocumentLinks) -> list[tuple[int, str, str, str]]:
+    """(line, target, kind, key) of every link in a text."""
+    links = [(line, storable(target), kind) for line, target, kind in found.links]
+    return [(line, target, kind, key_of(path_of(target, kind))) for line, target, kind in links]
+
+
+def tags_of(row: Mapping[str, Any], found: DocumentLinks) -> set[str]:
+    """The tags of a document in its metadata and its text."""
+    return filterable_tags(row["metadata"], map(storable, found.tags))
+
+
+class LinkReader:
+    """Names, links and tags of the documents, for one state of the store. Where a link leads is
+    resolved on each read. An engine adds the statements. OF, TO and MAYBE_BROKEN are conditions on
+    a row `l` of links.
     """
 
-    OF: str
-    TO: str
-    MAYBE_BROKEN: str
+    OF: ClassVar[str]
+    TO: ClassVar[str]
+    MAYBE_BROKEN: ClassVar[str]
+    LINKS: ClassVar[str]  # doc_id, line, target, kind, collection; field: condition
+    NAMED: ClassVar[str]  # id, collection, kind and name of every name with a key
+    TITLES: ClassVar[str]
+    TAGS: ClassVar[str]  # every tag with each document that has it
+    TAGS_OF: ClassVar[str]
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        self._db = database
         self._documents: dict[str, Sequence[NamedDocument]] = {}
         self._resolver = Resolver(self._lookup)
 
@@ -158,7 +182,7 @@ class LinkReader(ABC):
         most frequent first.
         """
         documents = defaultdict[str, set[Any]](set)
-        for tag, document in self._tags_with_documents():
+        for tag, document in self._db.all(self.TAGS):
             for tag_or_parent in above(tag):
                 documents[tag_or_parent].add(document)
         return sorted(
@@ -171,27 +195,19 @@ class LinkReader(ABC):
         links = tuple(
             Link(line, target, kind) for _, line, target, kind, _ in self._links(self.OF, doc_id)
         )
-        return DocumentLinks(tuple(self.titles(doc_id)), links, tuple(self._tags_of(doc_id)))
+        return DocumentLinks(
+            tuple(self.titles(doc_id)),
+            links,
+            tuple(self._db.column(self.TAGS_OF, {"doc_id": doc_id})),
+        )
 
-    @abstractmethod
     def titles(self, doc_id: str) -> list[str]:
         """The titles of a document."""
+        return list(self._db.column(self.TITLES, {"doc_id": doc_id}))
 
-    @abstractmethod
-    def _links(self, condition: str, doc_id: str = "") -> Iterable[LinkColumns]:
-        """The links that meet a condition, which may be about this document."""
-
-    @abstractmethod
-    def _tags_with_documents(self) -> Iterable[tuple[str, Any]]:
-        """Every tag with each document that has it."""
-
-    @abstractmethod
-    def _tags_of(self, doc_id: str) -> list[str]:
-        """The tags of a document."""
-
-    @abstractmethod
-    def _names_with(self, key: str) -> Iterable[tuple[Any, ...]]:
-        """(doc_id, collection, kind, name) of every name with this key."""
+    def _links(self, condition: str, doc_id: str = "") -> list[Any]:
+        """The rows of the links that meet a condition, which may be about this document."""
+        return self._db.all(self.LINKS.format(condition=condition), {"doc_id": doc_id})
 
     def _row(
         self, source: str, line: int, target: str, kind: str, collection: str | None
@@ -202,5 +218,6 @@ class LinkReader(ABC):
 
     def _lookup(self, key: str) -> Sequence[NamedDocument]:
         if key not in self._documents:
-            self._documents[key] = [named(*row) for row in self._names_with(key)]
+            names = self._db.all(self.NAMED, {"key": key})
+            self._documents[key] = [named(*row) for row in names]
         return self._documents[key]

@@ -1,12 +1,13 @@
-"""How a filter matches: ids by glob, metadata by key and value, headings. Each engine asks in SQL
-first where that is enough.
+"""How a filter matches: ids by glob, metadata by key and value, headings; and what filters leave, a
+selection. Each engine asks in SQL first where that is enough.
 """
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ..errors import QueryError
@@ -15,6 +16,10 @@ from ..text.terms import SEPARATOR, listed, names_in, plain
 from .filters import Filters
 
 ANCHOR = re.compile(r"[\w-]+")  # of a heading; any other text is not one
+SAMPLE = 64  # chunks for estimating which share is selected
+# Share of all chunks: in a larger selection, checking the hits of a search is faster than listing
+# the selected chunks
+BROAD = 0.15
 LONGEST_GLOB = 10_000  # characters; SQLite allows 50,000 bytes
 
 
@@ -133,3 +138,26 @@ def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
         )
         for key, value in wanted
     )
+
+
+class Selected(ABC):
+    """The chunks that a search may find. An engine adds the statements."""
+
+    @cached_property
+    def share(self) -> float:
+        """An estimate of the share of all chunks that are selected."""
+        ids = set(self._sampled(SAMPLE))
+        return len(self.among(ids)) / max(len(ids), 1)
+
+    @property
+    def is_broad(self) -> bool:
+        """Whether it is faster to search all chunks and keep the selected ones."""
+        return self.share > BROAD
+
+    @abstractmethod
+    def among(self, ids: Collection[int]) -> set[int]:
+        """The selected chunks among these."""
+
+    @abstractmethod
+    def _sampled(self, count: int) -> Iterable[int]:
+        """At most `count` chunks from all over the store, selected or not."""

@@ -8,15 +8,15 @@ hashes, because queries are as private as memories.
 
 import json
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ..text.characters import digest
 from .encoding import decode_embedding, encode_embedding
 
 if TYPE_CHECKING:
+    from .database import Database
     from .rows import Identity
 
 SCORE = Struct("<16sd")  # the hash of a text, its score
@@ -25,10 +25,18 @@ MOST_SCORES = 300  # in a row; those of the passages that were scored last
 FRESH = 86_400.0
 
 
-class QueryCache(ABC):
-    """Cached query embeddings and reranker scores. Needs no transaction, and never waits for another
-    writer. An engine adds the two methods with SQL.
+class QueryCache:
+    """The embeddings and reranker scores of the `size` queries used last. Needs no transaction, and
+    never waits for another writer. An engine adds the statements.
     """
+
+    GET: ClassVar[str]  # the value under a key, and when it was last used
+    PUT: ClassVar[str]
+    EVICT: ClassVar[str]
+
+    def __init__(self, database: "Database", size: int) -> None:
+        self._db = database
+        self._size = size
 
     def vectors(
         self,
@@ -75,13 +83,16 @@ class QueryCache(ABC):
             self._save(key, b"".join(SCORE.pack(*row) for row in rows))
         return [known[hash] for hash in hashes]
 
-    @abstractmethod
     def _load(self, key: bytes) -> tuple[bytes, float]:
         """The value under a key, and when it was last used; b"" if it is missing."""
+        value, used_at = self._db.first(self.GET, {"key": key}) or (b"", 0.0)
+        return value, used_at
 
-    @abstractmethod
     def _save(self, key: bytes, value: bytes) -> None:
         """Store a value under a key, unless another process is writing."""
+        if self._size:
+            given = {"key": key, "value": value, "now": time.time(), "size": self._size}
+            self._db.run_at_once([self.PUT, self.EVICT], given)
 
 
 def _key(identity: "Identity", query: str) -> bytes:

@@ -22,7 +22,8 @@ from ..documents.sources import default_collection, outlives_files, walk_of
 from ..documents.workspaces import is_workspace_name
 from ..errors import SourceError
 from ..paths import is_in
-from ..storage.interface import Documents, Storage
+from ..storage.documents import Documents
+from ..storage.interface import Storage
 from ..storage.rows import StoredDocument
 from ..storage.source import KnownSources, Refusal, Source, real_path, refusal_limits
 from ..text.characters import storable_name

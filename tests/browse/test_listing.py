@@ -10,7 +10,6 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.documents.document import Document
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.sqlite.catalog import SQLiteCatalog
 from hybrid_memory.sync.ingest import Ingest
 from tests.conftest import TopicEmbedder
 
@@ -67,12 +66,6 @@ def test_chunks_without_an_embedding_are_pending(
         ("a", 1, 0),
         ("b", 2, 2),
     ]
-
-
-def test_listing_does_not_read_the_chunks(store: HybridStore) -> None:
-    statement = SQLiteCatalog.LIST.format(condition="true", order=SQLiteCatalog.BY_DATE, limit=1)
-    plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {statement}")]
-    assert [step for step in plan if "chunks" in step and "chunks_pending" not in step] == []
 
 
 def test_empty_store_and_names_that_are_not_unicode(store: HybridStore, notes: Notes) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.postgres.schema import OF_A_SPACE, VERSION
 
 UNSAFE_AND_FAST = (
     "fsync=off",
@@ -28,6 +29,11 @@ UNSAFE_AND_FAST = (
     "max_connections=80",
 )
 INITDB = ("-A", "trust", "-U", "postgres", "-E", "utf8", "--locale=C", "-N")
+END_OTHERS = """
+select pg_terminate_backend(pid) from pg_stat_activity
+where  datname = current_database() and pid <> pg_backend_pid()
+"""
+INDEXES_OF_VECTORS = "select indexname from pg_indexes where indexname like 'chunks_near_%'"
 NOBODY = "nobody"  # the server refuses to run as root
 
 
@@ -149,6 +155,21 @@ class PostgresServer:
             # Page by page through the log, as is usual, it takes fifteen times as long.
             conn.execute(f'create database "{name}" template "{template}" strategy file_copy')
         return self.address(name)
+
+    def empty(self, address: str) -> None:
+        """Make a database again what it was as a copy of the template, whoever is connected to it."""
+        tables = (*reversed(OF_A_SPACE), "space_roles", "version")
+        with psycopg.connect(address, autocommit=True) as conn:
+            conn.execute(END_OTHERS)
+            for (index,) in conn.execute(INDEXES_OF_VECTORS).fetchall():
+                conn.execute(f"drop index hybrid_memory.{index}")
+            for table in tables:
+                conn.execute(f"delete from hybrid_memory.{table}")
+            conn.execute("delete from hybrid_memory.spaces where name <> 'default'")
+            conn.execute(
+                "update hybrid_memory.spaces set chunks = 0, tokens = 0, dead = 0, unmerged = 0, slice = 0"
+            )
+            conn.execute(f"insert into hybrid_memory.version values ({VERSION})")
 
     def restored(self, source: str, name: str) -> str:
         """The address of a new database, made from a dump of another one as in docs/postgres.md."""

@@ -9,8 +9,8 @@ from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.copy import copy
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.postgres import connection as here
-from hybrid_memory.extras.postgres import embeddings, vectors
+from hybrid_memory.extras.postgres import database as here
+from hybrid_memory.extras.postgres import vectors
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run
 from tests.conftest import TopicEmbedder
@@ -82,7 +82,6 @@ def test_a_copy_has_its_vector_index_once_all_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(vectors, "WORTH_AN_INDEX", 100)
-    monkeypatch.setattr(embeddings, "MANY", 1)
     made = []
     with HybridStore(postgres_path, embedder=embedder) as there:
         is_made = "select exists (select from pg_class where relname like 'chunks_near%')"
@@ -134,7 +133,7 @@ def test_a_file_of_another_host_becomes_a_text(
     with HybridStore(postgres_path, embedder=embedder) as there:
         copy(filled, there)
     assert here.here() != "ann@elsewhere"
-    for module in ("database", "documents", "sources"):
+    for module in ("database", "documents", "catalog"):
         monkeypatch.setattr(f"hybrid_memory.extras.postgres.{module}.here", lambda: "ann@elsewhere")
     with (
         HybridStore(postgres_path, embedder=embedder) as there,

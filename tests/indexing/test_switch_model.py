@@ -70,6 +70,15 @@ def builtin(environ: dict[str, str], run: Run, notes: Notes) -> dict[str, str]:
     return environ
 
 
+@pytest.fixture
+def folder(db_path: str, notes: Notes) -> Path:
+    """Notes in a store with the embeddings of the built-in model."""
+    folder = notes(TEXTS)
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store).run([str(folder)])
+    return folder
+
+
 def ollama(environ: dict[str, str], server: FakeOllama) -> None:
     environ |= {
         "HYBRID_MEMORY_PROVIDER": "ollama",
@@ -219,10 +228,8 @@ def test_the_new_embeddings_are_those_that_a_fresh_store_has(
 
 
 def test_a_failure_while_the_sets_are_exchanged_leaves_the_old_one(
-    failing: Failing, db_path: str, notes: Notes, monkeypatch: pytest.MonkeyPatch
+    failing: Failing, db_path: str, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    with HybridStore(db_path, {"provider": "builtin"}) as store:
-        Ingest(store).run([str(notes(TEXTS))])
     with HybridStore(db_path, settings(failing)) as store:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(blocks, "rebuild", lambda conn: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -240,11 +247,8 @@ def test_a_failure_while_the_sets_are_exchanged_leaves_the_old_one(
 
 
 def test_what_is_new_meanwhile_gets_both_embeddings(
-    failing: Failing, db_path: str, notes: Notes
+    failing: Failing, db_path: str, notes: Notes, folder: Path
 ) -> None:
-    folder = notes(TEXTS)
-    with HybridStore(db_path, {"provider": "builtin"}) as store:
-        Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
         failing.requests_left = REQUESTS
         Ingest(store, incremental=True).run([str(folder)])
@@ -262,11 +266,8 @@ def test_what_is_new_meanwhile_gets_both_embeddings(
 
 
 def test_settings_that_are_changed_back_end_the_change(
-    failing: Failing, db_path: str, notes: Notes
+    failing: Failing, db_path: str, folder: Path
 ) -> None:
-    folder = notes(TEXTS)
-    with HybridStore(db_path, {"provider": "builtin"}) as store:
-        Ingest(store).run([str(folder)])
     with HybridStore(db_path, settings(failing)) as store:
         failing.requests_left = REQUESTS
         store.embed()
@@ -359,30 +360,6 @@ def test_while_another_model_of_the_same_name_is_built_keywords_answer(
 
 
 # The model that was chosen
-
-
-PLAN = {
-    "db_path": "data/hybrid_search.db", "ollama_url": NO_SERVER, "model": "nomic-embed-text", "chunk_size": 512,
-    "chunk_overlap": 50, "keyword_weight": 0.3, "vector_weight": 0.7, "cache_size": 256, "dims": 768,
-}  # fmt: skip
-
-
-def test_a_model_that_a_config_file_names_is_never_replaced(
-    environ: dict[str, str], run: Run, folder: Path
-) -> None:
-    Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(json.dumps(PLAN))
-    del environ["HYBRID_MEMORY_OLLAMA_URL"], environ["HYBRID_MEMORY_DB_PATH"]
-    report = answer(run("ingest", "--path", str(folder)))
-    assert (report["embedded"], report["pending"]) == (0, 2)
-    assert answer(run("search", "ssh password"))[0]["source"] == "keyword"
-    stats = answer(run("stats"))
-    assert (stats["embeddings"], stats["pending_count"]) == (None, 2)
-    with FakeOllama() as server:
-        Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(
-            json.dumps(PLAN | {"ollama_url": server.url})
-        )
-        assert answer(run("ingest", "--path", str(folder), "--incremental"))["embedded"] == 2
-    assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
 
 
 @pytest.fixture

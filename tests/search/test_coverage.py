@@ -34,7 +34,6 @@ def english() -> Iterator[HybridStore]:
         yield store
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("text", "word", "part"),
     [
@@ -66,7 +65,6 @@ def test_a_word_counts_in_any_spelling_and_form(
     assert covered.terms
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize("word", ["router", "network", "renate", "vogel"])
 def test_headings_path_and_front_matter_count_like_the_text(store: HybridStore, word: str) -> None:
     store.store(

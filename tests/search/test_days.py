@@ -100,14 +100,12 @@ def test_a_question_in_any_form_finds_the_day(store: HybridStore, written: str) 
             assert hits[0]["doc_id"] == f"n{day}.md", (asked, day)
 
 
-@pytest.mark.both_engines
 def test_a_day_without_a_year_is_that_of_any_year(store: HybridStore) -> None:
     put(store, {"a.md": "On 2026-03-08 the brief was late", "b.md": "On 2026-03-09 it was not"})
     for question in ("what happened on March 8?", "the 8th of March"):
         assert store.search(question, 1, today=TODAY)[0]["doc_id"] == "a.md"
 
 
-@pytest.mark.both_engines
 def test_a_number_is_not_the_day_of_a_daily_note(store: HybridStore) -> None:
     notes = {
         f"memory/2026-11-{day:02}.md": f"# 2026-11-{day:02}\n\n## Issues\n\nIssue {29 - day}: noted."
@@ -139,7 +137,6 @@ def test_last_night_is_the_day_before_the_note() -> None:
     assert night.first == "2022-05-01"
 
 
-@pytest.mark.both_engines
 def test_years_ago_are_the_days_of_notes_not_what_they_mention(store: HybridStore) -> None:
     put(store, {"2023-06-01.md": "we moved last year", "2022-06-01.md": "we moved to Ulm"})
     [hit] = store.search("where did we move 4 years ago?", 1, today=TODAY)
@@ -173,7 +170,6 @@ def test_a_month_is_that_of_its_days(store: HybridStore) -> None:
     assert hit["doc_id"] == "a.md"
 
 
-@pytest.mark.both_engines
 def test_a_day_that_nothing_is_of_is_named(store: HybridStore) -> None:
     put(store, {"a.md": "On 8 March 2026 the brief was late", "2026-03-10.md": "all quiet"})
     unknown = store.answer("what happened on 9 March 2026?", Request(mode="keyword")).warnings
@@ -182,7 +178,6 @@ def test_a_day_that_nothing_is_of_is_named(store: HybridStore) -> None:
         assert store.answer(question, Request(mode="keyword")).warnings == []
 
 
-@pytest.mark.both_engines
 def test_a_time_that_is_not_understood_is_named(store: HybridStore) -> None:
     put(store, {"a.md": "On 8 March 2026 the brief was late"})
     [line, *_] = store.answer("what was late on 03/04/2026?", Request(mode="keyword")).warnings
@@ -211,7 +206,6 @@ NAMES_OF_DAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize("name", NAMES_OF_DAYS)
 def test_the_name_of_a_day_that_no_text_writes_is_a_word(store: HybridStore, name: str) -> None:
     put(store, {"a.md": f"the song {name} is nice", "b.md": "the song Grazie is not"})
@@ -222,7 +216,6 @@ def test_the_name_of_a_day_that_no_text_writes_is_a_word(store: HybridStore, nam
     assert hit["doc_id"] == "a.md"
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize("name", ["today", "oggi", "this month", "this week"])
 def test_the_name_of_a_day_that_a_text_writes_is_not_a_word(store: HybridStore, name: str) -> None:
     put(store, {"a.md": f"the song {name} is nice", "b.md": "2026-04-20: the parcel came"})
@@ -230,7 +223,6 @@ def test_the_name_of_a_day_that_a_text_writes_is_not_a_word(store: HybridStore, 
     assert hit["doc_id"] == "b.md"
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize("day", ["2026-04-20", "20.4.2026", "April 20"])
 def test_a_day_in_digits_is_never_searched_as_words(store: HybridStore, day: str) -> None:
     put(store, {"a.md": "issue 20 and port 2026 were closed on Monday in room 4"})

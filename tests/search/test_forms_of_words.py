@@ -55,7 +55,6 @@ def test_nearly_all_pairs_are_found_among_the_first(way: str) -> None:
             assert len(missed) <= MISSED, (table, mode, missed)
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("asked", "written"),
     [
@@ -88,7 +87,6 @@ def test_another_form_adds_nothing_to_the_word_itself(store: HybridStore) -> Non
     assert scores[0] == pytest.approx(scores[1], rel=0.05)  # once.md and both.md
 
 
-@pytest.mark.both_engines
 def test_a_rare_form_of_a_common_word_is_ignored(store: HybridStore) -> None:
     texts = {f"n{n}.md": f"The kitchen of house {n}." for n in range(30)}
     put(store, texts | {"typo.md": "A kit chen of another house."})

@@ -121,7 +121,6 @@ def found(store: HybridStore, query: str) -> list[str]:
     return sorted(hit["doc_id"] for hit in store.search(query))
 
 
-@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("query", "expected", "line"),
     [
@@ -179,7 +178,6 @@ def test_what_only_looks_like_an_operator_is_words_and_is_reported(
     assert answer.operators["filters"] == answer.operators["without"] == []
 
 
-@pytest.mark.both_engines
 def test_a_filter_that_no_document_matches_finds_nothing_and_names_what_there_is(
     memory: HybridStore,
 ) -> None:

@@ -9,8 +9,6 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.text.equality import as_written
 from hybrid_memory.text.query import Query
 
-pytestmark = pytest.mark.both_engines
-
 CASES = [  # (query, the text that has it, a text with the bare word twice)
     (".NET", "We target .NET on the build box.", "The net was torn, and the net profit fell."),
     (".env", "Put the key into .env next to compose.", "Each env has an env of its own."),

@@ -8,7 +8,6 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.errors import StoreError
 from hybrid_memory.extras.copy import copy
-from hybrid_memory.sync.ingest import Ingest
 
 DAMAGES = {
     "metadata that are no JSON": "update documents set metadata = '{' where doc_id = 'b'",
@@ -70,14 +69,3 @@ def test_a_copy_leaves_out_what_cannot_be_read(filled: str, tmp_path: Path) -> N
         [warning] = found["warnings"]
         assert warning.startswith("b is left out: ")
         assert sorted(target.storage.catalog.ids()) == ["a", "c"]
-
-
-def test_a_copy_of_the_texts_leaves_out_files(filled: str, tmp_path: Path) -> None:
-    (tmp_path / "note.md").write_text("gpu")
-    with (
-        HybridStore(filled, {"provider": "none"}) as source,
-        HybridStore(tmp_path / "new.db", {"provider": "none"}) as target,
-    ):
-        Ingest(source).run([str(tmp_path / "note.md")])
-        assert copy(source, target, texts_only=True)["documents"] == 3
-        assert sorted(target.storage.catalog.ids()) == ["a", "b", "c"]

@@ -43,6 +43,7 @@ def pair(postgres: PostgresServer) -> Iterator[Pair]:
             postgres.database(f"pair{next(NUMBERS)}", TEMPLATE), embedder=TopicEmbedder()
         ) as b,
     ):
+        documents = []
         for number in range(400):
             words = rng.choices(
                 WORDS,
@@ -56,12 +57,17 @@ def pair(postgres: PostgresServer) -> Iterator[Pair]:
                 {"tags": rng.sample("xyz", 2)},
                 collection="notes",
             )
-            for store in (a, b):
+            documents.append(doc)
+        for store in (a, b):
+            for start in range(0, 400, 20):
                 with store.storage.transaction():
-                    store.storage.documents.put(store.prepare(doc))
-        for number in range(0, 400, 7):
-            for store in (a, b):
-                store.delete(f"notes/a/n-{number}.md")
+                    store.storage.documents.put_all(
+                        map(store.prepare, documents[start : start + 20])
+                    )
+            with store.storage.transaction():
+                store.storage.documents.remove(
+                    *(f"notes/a/n-{number}.md" for number in range(0, 400, 7))
+                )
         yield a, b
 
 

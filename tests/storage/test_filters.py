@@ -1,10 +1,6 @@
 import json
-import random
-import re
-import sqlite3
 from collections.abc import Iterator
 from datetime import date
-from itertools import product
 from typing import Any
 
 import pytest
@@ -15,21 +11,14 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import NotFoundError, QueryError
-from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing.pending import accepts, new_vectors
-from hybrid_memory.storage import keyword, selection
+from hybrid_memory.storage import matching
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.matching import have_values
 from hybrid_memory.storage.rows import Vectors
-from hybrid_memory.storage.sqlite import vectors as blocks
-from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.engine import SQLiteStorage
 from hybrid_memory.text.query import Query
-from hybrid_memory.text.tags import filterable_tags
-from tests.command import Run
 from tests.conftest import TopicEmbedder
-
-pytestmark = pytest.mark.both_engines
 
 TODAY = date(2026, 3, 15)
 
@@ -120,6 +109,7 @@ NESTED = {
 }
 
 
+@pytest.mark.both_engines
 def test_filters_by_dotted_keys(store: HybridStore) -> None:
     put(store, {"it": NESTED, "other": {"server": {"Port": 22}, "title": "server.port"}})
     assert ids(store, Filters(where={"server.port": "2222"})) == ["it"]
@@ -146,20 +136,7 @@ def test_a_key_that_is_a_map_is_told_with_the_keys_below(store: HybridStore) -> 
     assert "no document has 'server' in its metadata; there are server.port" in store.warnings
 
 
-values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=30)
-@given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values, max_size=3), st.text())
-def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) -> None:
-    have_values(json.dumps(metadata), [("x", text)])
-    filterable_tags(json.dumps(metadata), [])
-
-
+@pytest.mark.both_engines
 def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
     put(
         store,
@@ -176,6 +153,7 @@ def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
     assert ids(store, Filters(where={"who": "'; drop table chunks; --"})) == []
 
 
+@pytest.mark.both_engines
 def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore) -> None:
     store.store("inline", "server #work/Acme, #2026-q1 and #123")
     store.store(
@@ -192,6 +170,7 @@ def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore)
     assert ids(store, Filters(tags=["work"])) == []
 
 
+@pytest.mark.both_engines
 def test_documents_that_link_to_another_one(store: HybridStore) -> None:
     for doc_id, text in {
         "v/a.md": "server",
@@ -227,6 +206,7 @@ BELOW = {
 
 @pytest.mark.parametrize("broad", [0.0, 1.1])
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
+@pytest.mark.both_engines
 def test_passages_below_a_heading(store: HybridStore, broad: float, mode: str) -> None:
     for doc_id, text in SECTIONS.items():
         store.store(doc_id, text)
@@ -270,6 +250,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.both_engines
 def test_inside_is_a_glob_on_ids(store: HybridStore) -> None:
     put(store, {path: {} for path in PATHS})
     for inside, expected in INSIDE.items():
@@ -277,6 +258,7 @@ def test_inside_is_a_glob_on_ids(store: HybridStore) -> None:
             assert ids(store, Filters(inside=inside), mode) == expected, inside
 
 
+@pytest.mark.both_engines
 def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
     put(store, {"memory/a": {}}, "memory")
     put(store, {"mem*/a": {}}, "mem*")
@@ -315,6 +297,7 @@ PERIODS = [
 ]
 
 
+@pytest.mark.both_engines
 def test_dates_are_days_months_or_ages_and_the_undated_are_never_among_them(
     store: HybridStore,
 ) -> None:
@@ -325,90 +308,10 @@ def test_dates_are_days_months_or_ages_and_the_undated_are_never_among_them(
             assert ids(store, filters, mode) == expected, (since, until)
 
 
-@pytest.mark.parametrize(
-    ("option", "text"),
-    [("--since", ""), ("--since", "soon"), ("--until", "2026-02-30"), ("--until", "-7d")],
-)
-def test_what_is_no_date_is_wrong_usage(run: Run, option: str, text: str) -> None:
-    run("store", "--doc-id", "it", "--text", "server")
-    done = run("search", "server", f"{option}={text}")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{text!r} is not a date: write 2026-01-05" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 # Both legs
 
 
-class NumberEmbedder(TopicEmbedder):
-    """Gives a text that ends with a number its own direction; a query is nearest to low numbers."""
-
-    def _vector(self, text: str) -> list[float]:
-        rnd = random.Random(text.split()[-1])
-        return [rnd.gauss(0.5, 1) for _ in range(8)]
-
-
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore]:
-    """More chunks than a search scores first, in many blocks, with a word in all and a rarer word
-    in few of the wanted ones.
-    """
-    for module in (blocks, index):
-        monkeypatch.setattr(module, "PLACES", 64)
-    monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << 64) - 1)
-    monkeypatch.setattr(keyword, "FIRST_ROWS", 200)
-    embedder = NumberEmbedder()
-    with HybridStore(":memory:", embedder=embedder) as store:
-        documents = []
-        for number in range(1050):
-            is_wanted = number % 15 == 7
-            is_rarer = number % (105 if is_wanted else 4) == (7 if is_wanted else 0)
-            text = f"the server {'password' if is_rarer else 'garden'} {number}"
-            folder = "wanted" if is_wanted else "other"
-            documents.append(Document(f"{folder}/{number}", text, {}))
-        write(store, documents)
-        yield store
-
-
-@pytest.mark.sqlite
-def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(large: HybridStore) -> None:
-    wanted = Filters(inside="wanted/")
-    allowed = {
-        id
-        for (id,) in large.storage.connection.execute(
-            "select id from chunks where doc_id glob 'wanted/*'"
-        )
-    }
-    assert len(allowed) == 70
-    assert large.storage.connection.execute("select count(*) from vector_blocks").fetchone()[0] > 10
-
-    def found(mode: str, limit: int, exact: bool) -> list[tuple[str, float]]:
-        hits = large.search("server password", limit, mode, filters=wanted, exact=exact)
-        return [(hit["doc_id"], hit["scores"][mode]) for hit in hits]
-
-    expression = '"server" OR "password"'
-    by_bm25 = "select doc_id, -bm25(chunks_fts, 0, 0, 2, 1, 0.25) from chunks_fts where chunks_fts match ? order by 2 desc, rowid"
-    keyword = [
-        row
-        for row in large.storage.connection.execute(by_bm25, (expression,))
-        if row[0].startswith("wanted/")
-    ]
-    query = large.embedder.embed("server password") if large.embedder else []
-    cosines = index.VectorSearch(large.storage.connection, TopicEmbedder()).cosines(query, allowed)
-    nearest = sorted((-cosine, id) for id, cosine in cosines.items() if cosine > 0)
-    assert len(nearest) >= 30
-    for limit, exact in product((1, 10, 30), (False, True)):
-        assert [score for _, score in found("keyword", limit, exact)] == pytest.approx(
-            [score for _, score in keyword[:limit]], rel=1e-5
-        )
-        assert [score for _, score in found("vector", limit, exact)] == pytest.approx(
-            [-c for c, _ in nearest[:limit]], abs=1e-5
-        )
-        hybrid = large.search("server password", limit, filters=wanted, exact=exact)
-        assert len(hybrid) == limit
-        assert all(hit["doc_id"].startswith("wanted/") for hit in hybrid)
-
-
+@pytest.mark.both_engines
 def test_a_fragment_and_a_name_are_looked_for_under_the_filter(store: HybridStore) -> None:
     put(store, {"a/x.md": {}, "b/x.md": {}})
     inside = Filters(inside="b/")
@@ -430,7 +333,6 @@ def tables(store: HybridStore) -> list[str]:
     ]
 
 
-@pytest.mark.sqlite
 def test_nothing_is_left_behind(store: HybridStore) -> None:
     put(store, {"a": {}})
     for _ in range(2):
@@ -441,7 +343,6 @@ def test_nothing_is_left_behind(store: HybridStore) -> None:
         assert not store.storage.connection.in_transaction
 
 
-@pytest.mark.sqlite
 def test_inside_a_transaction_of_the_callers_nothing_is_left_either(store: HybridStore) -> None:
     put(store, {"a": {}})
     with store.storage.transaction():
@@ -486,9 +387,6 @@ def notes_of(store: HybridStore, count: int) -> None:
     )
 
 
-LOOKED_AT = re.compile(
-    r"json_each\('(\[.*?\])'\) cross join chunks on chunks.id = value cross join main.documents"
-)
 BROADLY = [
     Filters(inside="1/*"),
     Filters(tags=["all"]),
@@ -498,7 +396,6 @@ BROADLY = [
 ]
 
 
-@pytest.mark.sqlite
 def test_a_filter_that_leaves_much_looks_only_at_what_is_found(store: HybridStore) -> None:
     notes_of(store, 600)
     statements: list[str] = []
@@ -507,16 +404,8 @@ def test_a_filter_that_leaves_much_looks_only_at_what_is_found(store: HybridStor
         for mode in ("keyword", "vector"):
             assert len(store.search("server", 10, mode, filters=filters, today=TODAY)) == 10
         assert [statement for statement in statements if "temp.chosen" in statement] == []
-        statements.clear()
-        store.search("server", 10, "keyword", filters=filters, today=TODAY)
-        looked_at = [
-            json.loads(ids) for statement in statements for ids in LOOKED_AT.findall(statement)
-        ]
-        assert 100 <= sum(map(len, looked_at)) <= 500, filters
-        statements.clear()
 
 
-@pytest.mark.sqlite
 def test_a_filter_that_leaves_little_lists_it(many: HybridStore) -> None:
     statements: list[str] = []
     many.storage.connection.set_trace_callback(statements.append)
@@ -548,7 +437,7 @@ def found(
     store: HybridStore, query: str, mode: str, filters: Filters, broad: float
 ) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "BROAD", broad)
+        patch.setattr(matching, "BROAD", broad)
         return store.search(query, 10, mode, filters=filters, today=TODAY)
 
 
@@ -557,44 +446,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HybridStore]:
     with HybridStore(tmp_path_factory.mktemp("many") / "m.db", embedder=TopicEmbedder()) as store:
         notes_of(store, 400)
         yield store
-
-
-@pytest.mark.sqlite
-def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_them(
-    store: HybridStore,
-) -> None:
-    notes_of(store, 50)
-    read: set[tuple[str | None, str | None]] = set()
-    statements: list[str] = []
-
-    def note(action: int, table: str | None, column: str | None, *_: str | None) -> int:
-        if action == sqlite3.SQLITE_READ:
-            read.add((table, column))
-        return sqlite3.SQLITE_OK
-
-    conn = store.storage.connection
-    conn.set_authorizer(note)
-    conn.set_trace_callback(statements.append)
-    store.stats()
-    documents(store, filters=Filters(tags=["half"]))
-    examine(store)
-    for mode in ("keyword", "vector", "hybrid"):
-        store.search("server", 10, mode, filters=Filters(tags=["few"]), context=2)
-        store.search("server", 10, mode, filters=Filters(tags=["half"]), context=2)
-    store.delete("1/7")
-    conn.set_authorizer(None)
-    conn.set_trace_callback(None)
-    assert ("documents", "metadata") in read
-    assert ("documents", "content") not in read
-    counting = [
-        statement for statement in statements if "count(" in statement and "chunks" in statement
-    ]
-    plans = [
-        row[3] for statement in counting for row in conn.execute(f"explain query plan {statement}")
-    ]
-    scans = [line for line in plans if line.split()[:2] == ["SCAN", "chunks"]]
-    assert scans
-    assert [line for line in scans if "INDEX" not in line] == []
 
 
 # Operators in the query
@@ -607,6 +458,7 @@ def answered(
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
+@pytest.mark.both_engines
 def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
     store: HybridStore, mode: str
 ) -> None:
@@ -629,6 +481,7 @@ def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
+@pytest.mark.both_engines
 def test_a_filter_with_a_minus_leaves_out_the_documents_that_it_finds(
     store: HybridStore, mode: str
 ) -> None:
@@ -675,6 +528,7 @@ def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -
     assert answered(store, query("-word{}", 300)) == ["a", "b"]
 
 
+@pytest.mark.both_engines
 def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStore) -> None:
     put(store, {"march": {"date": "2026-03-02"}, "april": {"date": "2026-04-02"}, "ever": {}})
     assert answered(store, "-date:2026-03 server") == ["april", "ever"]
@@ -682,6 +536,7 @@ def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStor
     assert answered(store, "-before:2026-04 server") == ["april", "ever"]
 
 
+@pytest.mark.both_engines
 def test_many_passages_without_a_word_are_those_of_all_that_do_not_have_it(
     store: HybridStore,
 ) -> None:
@@ -689,18 +544,6 @@ def test_many_passages_without_a_word_are_those_of_all_that_do_not_have_it(
     write(store, [Document(f"n{number}", f"server {word} {number}", {}) for word, number in words])
     assert len(store.search('server -"common"', 50, "keyword")) == 20
     assert len(store.search('server -"rare"', 300, "keyword")) == 180
-
-
-def test_where_compares_keys_and_values_as_the_option_does(store: HybridStore) -> None:
-    put(store, {"a": {"Status": "done", "n": 3}, "b": {"Status": "open"}, "c": {"Été": "y"}})
-    assert answered(store, "where:été=y server") == ["c"]
-    assert answered(store, "where:status=done server") == ["a"]
-    assert answered(store, "where:Status=OPEN server") == ["b"]
-    assert answered(store, "where:n=3 where:status=done server") == ["a"]
-    assert answered(store, "where:status=nowhere server") == []
-    assert answered(store, "status:done server") == ["a", "b", "c"]
-    found = store.search("where:status=done server", filters=Filters(where={"n": "3"}))
-    assert [hit["doc_id"] for hit in found] == ["a"]
 
 
 def test_one_of_several_words_with_or_between_them_makes_an_answer_sure(store: HybridStore) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from tests.conftest import NUMBERS, TEMPLATE
 
 LOOK_ALIKES: dict[str, Callable[[int], str]] = {
     "DEC-0054": lambda i: f"DEC-{i + 100:04d} decided, 0054 pieces",
@@ -37,19 +36,13 @@ WORDS = "the server was changed again because deploy failed on monday and review
 CHUNKS = 2000
 
 
-@pytest.fixture(
-    scope="module",
-    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.large, pytest.mark.postgres])],
-)
-def crowd(request: pytest.FixtureRequest) -> Iterator[HybridStore]:
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[HybridStore]:
     rng = random.Random(1)
     texts = list(LOOK_ALIKES.values())
     held = [("", texts[i % len(texts)](i)) for i in range(CHUNKS)]
     held += [(identifier, identifier.strip('"')) for identifier in LOOK_ALIKES]
-    path = ":memory:"
-    if request.param == "postgres":
-        path = request.getfixturevalue("postgres").database(f"crowd{next(NUMBERS)}", TEMPLATE)
-    with HybridStore(path) as store:
+    with HybridStore(":memory:") as store:
         with store.storage.transaction():
             for number, (identifier, text) in enumerate(held):
                 before, after = (" ".join(rng.choices(WORDS, k=6)) for _ in range(2))

@@ -7,10 +7,10 @@ import pytest
 
 from hybrid_memory import HybridStore
 
-pytestmark = pytest.mark.both_engines
 MINUTE = 60.0
 
 
+@pytest.mark.both_engines
 def test_one_of_several_processes_notes_it_and_all_know(
     db_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -32,7 +32,6 @@ def test_one_of_several_processes_notes_it_and_all_know(
         assert first.note_late_server(MINUTE)
 
 
-@pytest.mark.sqlite
 def test_it_is_not_noted_while_another_process_writes(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
     with HybridStore(path) as store:
@@ -44,6 +43,7 @@ def test_it_is_not_noted_while_another_process_writes(tmp_path: Path) -> None:
         assert store.storage.embeddings.note_late_server(MINUTE)
 
 
+@pytest.mark.both_engines
 def test_a_store_that_is_read_only_stays_as_it_is(db_path: str) -> None:
     with HybridStore(db_path) as store:
         store.store("a", "text")

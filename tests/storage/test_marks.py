@@ -1,13 +1,9 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.sync.ingest import Ingest
-
-pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture
@@ -32,26 +28,26 @@ def leads(store: HybridStore, source: str, link: str) -> str | None:
     return found.doc_id
 
 
-@pytest.mark.parametrize(
-    ("link", "expected"),
-    [
-        ("[[Note]]", "v/Note.md"),
-        ("[[Note#Heading|text]]", "v/Note.md"),
-        ("[[c/note]]", "v/a/c/Note.md"),
-        ("[[b/c/Note]]", "v/b/c/Note.md"),
-        ("[[./c/Note]]", "v/a/c/Note.md"),
-        ("[[../Note]]", "v/Note.md"),
-        ("[[other]]", "w/Other.md"),
-        ("[[The Alias]]", "v/Note.md"),
-        ("[[a  Title#Part]]", "v/Note.md"),
-        ("[[Two words]]", "v/a/Two words.md"),  # a file before a title
-        ("[a](../b/c/note.md#sec)", "v/b/c/Note.md"),
-        ("[a](../../w/Other.md)", "w/Other.md"),
-        ("[a](/b/c/Note.md)", "v/b/c/Note.md"),
-        ("[a](Two%20words.md)", "v/a/Two words.md"),
-    ],
-)
-def test_where_a_link_in_v_a_leads(vault: HybridStore, link: str, expected: str | None) -> None:
+LINKS = [
+    ("[[Note]]", "v/Note.md"),
+    ("[[Note#Heading|text]]", "v/Note.md"),
+    ("[[c/note]]", "v/a/c/Note.md"),
+    ("[[b/c/Note]]", "v/b/c/Note.md"),
+    ("[[./c/Note]]", "v/a/c/Note.md"),
+    ("[[../Note]]", "v/Note.md"),
+    ("[[other]]", "w/Other.md"),
+    ("[[The Alias]]", "v/Note.md"),
+    ("[[a  Title#Part]]", "v/Note.md"),
+    ("[[Two words]]", "v/a/Two words.md"),  # a file before a title
+    ("[a](../b/c/note.md#sec)", "v/b/c/Note.md"),
+    ("[a](../../w/Other.md)", "w/Other.md"),
+    ("[a](/b/c/Note.md)", "v/b/c/Note.md"),
+    ("[a](Two%20words.md)", "v/a/Two words.md"),
+]
+
+
+@pytest.mark.both_engines
+def test_where_a_link_in_v_a_leads(vault: HybridStore) -> None:
     put(vault, "v/Note.md", text="---\naliases: [The Alias]\n---\n# A title")
     put(
         vault,
@@ -63,7 +59,8 @@ def test_where_a_link_in_v_a_leads(vault: HybridStore, link: str, expected: str 
         "w/Other.md",
     )
     put(vault, "v/titled.md", text="# Two words")
-    assert leads(vault, "v/a/from.md", link) == expected
+    for link, expected in LINKS:
+        assert leads(vault, "v/a/from.md", link) == expected, link
 
 
 def test_of_two_notes_the_nearest_is_meant_else_the_shortest_path(vault: HybridStore) -> None:
@@ -75,6 +72,7 @@ def test_of_two_notes_the_nearest_is_meant_else_the_shortest_path(vault: HybridS
     assert leads(vault, "v/a/from.md", "[[Note]]") == "v/Note.md"  # the link is its whole path
 
 
+@pytest.mark.both_engines
 def test_links_are_right_after_notes_came_and_went(vault: HybridStore) -> None:
     put(vault, "v/from.md", text="[[Later]] ![[image.png]] [x](gone.ts)")
     assert [(link.doc_id, link.broken) for link in vault.storage.links.links_of("v/from.md")] == [
@@ -95,13 +93,13 @@ def test_links_are_right_after_notes_came_and_went(vault: HybridStore) -> None:
         assert vault.storage.connection.execute(f"select * from {table}").fetchall() == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.both_engines
 def test_a_link_with_a_path_is_broken_although_a_note_has_its_name(vault: HybridStore) -> None:
     put(vault, "v/people/Ann.md")
     put(vault, "v/from.md", text="[[projects/Ann]] and [[people/ann]]")
     assert [link.target for link in vault.storage.links.broken()] == ["projects/Ann"]
 
 
-@pytest.mark.sqlite
 def test_links_to_a_note_are_found_without_reading_other_links(vault: HybridStore) -> None:
     put(vault, *(f"v/{number}.md" for number in range(50)), text="[[Ann]] [[Bob]]")
     put(vault, "v/Ann.md")
@@ -114,6 +112,7 @@ def test_links_to_a_note_are_found_without_reading_other_links(vault: HybridStor
     assert len(vault.storage.links.links_to("v/Ann.md")) == 50
 
 
+@pytest.mark.both_engines
 def test_names_of_documents(vault: HybridStore) -> None:
     put(vault, "v/people/Ann.md", text="---\nalias: A/B, Annie\n---\n# Ann Lee")
     put(vault, "v/Annie.md", "v/b/Annie.md")
@@ -130,6 +129,7 @@ def test_names_of_documents(vault: HybridStore) -> None:
     assert named("lee") == named("") == []
 
 
+@pytest.mark.both_engines
 def test_a_tag_counts_for_those_it_is_nested_in(vault: HybridStore) -> None:
     put(vault, "v/a.md", text="---\ntags: [work/acme, Work]\n---\n#work/acme/x")
     put(vault, "v/b.md", text="#work/other")
@@ -139,16 +139,3 @@ def test_a_tag_counts_for_those_it_is_nested_in(vault: HybridStore) -> None:
         ("work/acme/x", 1),
         ("work/other", 1),
     ]
-
-
-def test_other_keys_for_dates_make_files_due_again(tmp_path: Path) -> None:
-    (tmp_path / "v").mkdir()
-    (tmp_path / "v" / "a.md").write_text("---\ncreated: 2026-01-05\nbegun: 2026-02-02\n---\nserver")
-    for keys, day in (
-        ({}, "2026-01-05"),
-        ({"date_keys": ["begun"]}, "2026-02-02"),
-        ({}, "2026-01-05"),
-    ):
-        with HybridStore(tmp_path / "memory.db", {"provider": "none", **keys}) as store:
-            assert Ingest(store, incremental=True).run([str(tmp_path / "v")]).files == 1
-            assert store.search("server")[0]["date"] == day

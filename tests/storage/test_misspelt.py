@@ -12,7 +12,6 @@ from hybrid_memory.storage.spelling import similar_terms
 from hybrid_memory.text.characters import spellings
 from tests.storage.test_keyword import keyword_store, put
 
-pytestmark = pytest.mark.both_engines
 __all__ = ["keyword_store"]
 
 
@@ -26,6 +25,7 @@ __all__ = ["keyword_store"]
         ("нстройки", "настройк", "Настройки сервера"),
     ],
 )
+@pytest.mark.both_engines
 def test_a_word_that_no_chunk_has_stands_for_others(
     keyword_store: HybridStore, word: str, other: str, text: str
 ) -> None:
@@ -75,6 +75,7 @@ def test_a_question_of_which_no_word_is_known_is_about_something_else(
     assert keyword_store.search("prinitng")[0]["instead"] == {"prinitng": ["printing"]}
 
 
+@pytest.mark.both_engines
 def test_a_misspelt_word_beside_known_ones_is_mended(keyword_store: HybridStore) -> None:
     put(keyword_store, it="The Telegram webhook is here", that="a webhook", also="nothing alike")
     answer = keyword_store.answer("telegrm webhook", Request())
@@ -113,21 +114,6 @@ def test_a_word_is_mended_where_filters_leave_none_of_its_query(keyword_store: H
     assert keyword_store.search(query)[0]["instead"] == {"telegrm": ["telegram"]}
 
 
-@pytest.mark.sqlite
-def test_words_that_are_all_known_cost_no_further_statement(keyword_store: HybridStore) -> None:
-    put(keyword_store, it="The Telegram webhook is here", that="webhook")
-    statements: list[str] = []
-    keyword_store.storage.connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]
-    keyword_store.search("telegram webhook")
-    known = [statement.split()[0:2] for statement in statements]
-    assert sum("json_each" in text and "match value" in text for text in statements) == 1
-    assert not [text for text in statements if "vocabulary" in text or "places" in text]
-    statements.clear()
-    keyword_store.search("telegrm webhook")
-    assert len(statements) > len(known)
-    assert sum("group_concat" in text for text in statements) == 1
-
-
 def test_a_word_that_exists_elsewhere_is_not_taken_for_a_misspelling(
     keyword_store: HybridStore,
 ) -> None:
@@ -135,6 +121,7 @@ def test_a_word_that_exists_elsewhere_is_not_taken_for_a_misspelling(
     assert keyword_store.search("port", filters=Filters(inside="b")) == []
 
 
+@pytest.mark.both_engines
 def test_what_is_written_or_deleted_changes_the_words_at_once(keyword_store: HybridStore) -> None:
     put(keyword_store, it="Kubernetes runs it")
     assert keyword_store.search("kuberntes")
@@ -145,6 +132,7 @@ def test_what_is_written_or_deleted_changes_the_words_at_once(keyword_store: Hyb
     assert keyword_store.search("kuberntes") == []
 
 
+@pytest.mark.both_engines
 def test_the_last_word_that_is_being_typed_is_a_beginning(keyword_store: HybridStore) -> None:
     put(keyword_store, a="the portfolio of plans", b="the port is open", c="unlike")
 
@@ -222,6 +210,7 @@ def test_exchanged_letters_are_corrected_in_inflected_words(
 
 
 @pytest.mark.parametrize("word", ["\u0f77", "\u0cbf\u0ccb"])
+@pytest.mark.both_engines
 def test_a_word_of_combining_marks_is_searched(keyword_store: HybridStore, word: str) -> None:
     put(keyword_store, it="Kubernetes runs it")
     assert keyword_store.search(word) == []

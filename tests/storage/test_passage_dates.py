@@ -13,14 +13,11 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.lists import documents
 from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
-from hybrid_memory.extras.copy import copy
 from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.dates import heading_day
 from tests.traces import is_of_date, steps
-
-pytestmark = pytest.mark.both_engines
 
 CONFIG = {"provider": "none", "chunk_size": 200}
 SAID = [
@@ -54,6 +51,7 @@ def days(store: HybridStore, query: str = "gateway", **options: object) -> dict[
     return {hit["text"].split("\n")[0]: hit["date"] for hit in store.search(query, **options)}
 
 
+@pytest.mark.both_engines
 def test_a_passage_of_a_transcript_has_the_day_of_its_messages(session: HybridStore) -> None:
     assert days(session) == {
         "User: the gateway listens on port 22": "2026-01-05",
@@ -76,6 +74,7 @@ PERIODS = [
 
 
 @pytest.mark.parametrize("is_rare", [False, True])
+@pytest.mark.both_engines
 def test_filters_leave_the_passages_of_the_days(session: HybridStore, is_rare: bool) -> None:
     if is_rare:  # few of many chunks are listed, others are looked at
         for number in range(30):
@@ -98,40 +97,7 @@ def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore)
     assert {hit["date"] for hit in hits if is_of_date(hit)} == {"2026-01-06"}
 
 
-@pytest.mark.parametrize(
-    ("query", "doc_id"),
-    [
-        ("what happens on 3 May?", "memory/2026-04-20.md"),
-        ("what happens on 2026-05-03", "memory/2026-04-20.md"),
-        ("what happened on 24 April?", "memory/2026-04-21.md"),
-    ],
-)
-def test_days_that_a_passage_speaks_of_count_as_its_days(
-    db_path: str, query: str, doc_id: str
-) -> None:
-    with HybridStore(db_path, CONFIG) as store:
-        store.store("memory/2026-04-20.md", "the dentist happens to be free on 3 May")
-        store.store("memory/2026-04-21.md", "what happens at the demo next Friday")
-        store.store("memory/2026-02-01.md", "what happens in the garden")
-        hits = store.search(query, today=date(2026, 5, 20))
-        assert hits[0]["doc_id"] == doc_id
-
-
-def test_of_many_notes_those_of_the_days_that_are_asked_for_come_first(db_path: str) -> None:
-    with HybridStore(db_path, CONFIG) as store:
-        for month in range(1, 5):
-            for day in range(1, 29):
-                name = f"2026-{month:02}-{day:02}"
-                store.store(f"log/{name}", f"the budget of {name}, {'tea ' * (day % 5)}")
-        for query, days in (
-            ("budget after 2026-03-15", {16, 17, 18}),
-            ("budget since Monday", {16, 17, 18}),
-            ("budget between 10 and 14 March 2026", {10, 11, 12, 13, 14}),
-        ):
-            hits = store.search(query, limit=len(days), mode="keyword", today=date(2026, 3, 18))
-            assert {hit["date"] for hit in hits} == {f"2026-03-{day}" for day in days}, query
-
-
+@pytest.mark.both_engines
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
     assert (first["date"], first["date_from"]) == ("2026-01-05", "text")
@@ -139,6 +105,7 @@ def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     assert read(session, "sessions/s1.jsonl#L4")["date"] == "2026-03-01"
 
 
+@pytest.mark.both_engines
 def test_a_session_that_grows_keeps_the_days_of_earlier_passages(
     session: HybridStore, tmp_path: Path
 ) -> None:
@@ -150,6 +117,7 @@ def test_a_session_that_grows_keeps_the_days_of_earlier_passages(
     assert after == before | {"sessions/s1.jsonl-3": "2026-04-01"}
 
 
+@pytest.mark.both_engines
 def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
     session: HybridStore, tmp_path: Path
 ) -> None:
@@ -161,13 +129,6 @@ def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
     assert hit["text"] == "User: zebra"
     [longer] = session.search("zebra", mode="keyword", context=1)
     assert longer["text"] == "User: the gateway is gone\n\nUser: zebra"
-
-
-def test_a_result_has_passages_of_one_day(session: HybridStore) -> None:
-    found = session.search("gateway", mode="keyword", context=0, budget=10_000)
-    assert len({hit["date"] for hit in found}) == len(found) > 1
-    for hit in found:
-        assert read(session, hit["citation"])["date"] == hit["date"]
 
 
 def test_get_and_search_tell_the_same_day(db_path: str, tmp_path: Path) -> None:
@@ -188,12 +149,6 @@ def test_get_and_search_tell_the_same_day(db_path: str, tmp_path: Path) -> None:
         assert (whole["date"], whole["date_from"]) == ("2022-03-01", "path")
 
 
-def test_a_copy_has_the_days(session: HybridStore, tmp_path: Path) -> None:
-    with HybridStore(tmp_path / "copy.db", CONFIG) as target:
-        copy(session, target)
-        assert days(target) == days(session)
-
-
 def test_a_stored_text_has_the_day_on_which_it_was_stored(db_path: str) -> None:
     with HybridStore(db_path, CONFIG) as store:
         store.store("facts/ssh", "ssh listens on 2222")
@@ -203,6 +158,7 @@ def test_a_stored_text_has_the_day_on_which_it_was_stored(db_path: str) -> None:
         assert len(store.search("ssh", filters=Filters(since="7d"))) == 1
 
 
+@pytest.mark.both_engines
 def test_a_stored_text_keeps_its_day_until_it_changes(db_path: str) -> None:
     with HybridStore(db_path, CONFIG) as store:
         prepared = store.prepare(Document("facts/ssh", "ssh listens on 22", {}))
@@ -215,6 +171,7 @@ def test_a_stored_text_keeps_its_day_until_it_changes(db_path: str) -> None:
         assert store.search("ssh")[0]["date"] == date.today().isoformat()
 
 
+@pytest.mark.both_engines
 def test_the_time_of_a_file_filters_and_sorts_and_is_told(db_path: str, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()

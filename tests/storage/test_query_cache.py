@@ -6,7 +6,8 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.storage import query_cache as cache_module
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite.query_cache import QueryCache
+from hybrid_memory.storage.sqlite.connection import SQLiteDatabase
+from hybrid_memory.storage.sqlite.embeddings import SQLiteQueryCache
 from tests.conftest import TopicEmbedder
 
 
@@ -26,6 +27,10 @@ def test_repeated_query_of_another_process_asks_no_server(store: HybridStore, db
         assert other.queries == []
         second.search("dog")
         assert other.queries == ["dog"]
+
+
+def cache_of(conn: sqlite3.Connection, size: int) -> SQLiteQueryCache:
+    return SQLiteQueryCache(SQLiteDatabase(conn), size)
 
 
 class Counting:
@@ -54,7 +59,7 @@ def test_only_the_queries_used_last_are_kept(
 ) -> None:
     now = 1e9
     monkeypatch.setattr(cache_module.time, "time", lambda: now)
-    cache = QueryCache(conn, 2)
+    cache = cache_of(conn, 2)
     for query in ("a", "b", "a"):
         now += cache_module.FRESH + 1
         cache.vectors(IDENTITY, [query], embed)
@@ -68,7 +73,7 @@ def test_only_the_queries_used_last_are_kept(
 
 
 def test_what_is_not_cached_is_one_call(conn: sqlite3.Connection, embed: Counting) -> None:
-    cache = QueryCache(conn, 10)
+    cache = cache_of(conn, 10)
     cache.vectors(IDENTITY, ["b"], embed)
     assert cache.vectors(IDENTITY, ["a", "b", "c"], embed) == [[97.0], [98.0], [99.0]]
     assert embed.asked == ["b", "a", "c"]
@@ -76,7 +81,7 @@ def test_what_is_not_cached_is_one_call(conn: sqlite3.Connection, embed: Countin
 
 
 def test_fresh_hit_writes_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
-    cache = QueryCache(conn, 10)
+    cache = cache_of(conn, 10)
     cache.vectors(IDENTITY, ["a"], embed)
     before = conn.total_changes
     assert cache.vectors(IDENTITY, ["a"], embed) == [[97.0]]
@@ -84,7 +89,7 @@ def test_fresh_hit_writes_nothing(conn: sqlite3.Connection, embed: Counting) -> 
 
 
 def test_another_identity_is_another_entry(conn: sqlite3.Connection, embed: Counting) -> None:
-    cache = QueryCache(conn, 10)
+    cache = cache_of(conn, 10)
     cache.vectors(IDENTITY, ["a"], embed)
     cache.vectors({"model": "other"}, ["a"], embed)
     assert embed.asked == ["a", "a"]
@@ -93,7 +98,7 @@ def test_another_identity_is_another_entry(conn: sqlite3.Connection, embed: Coun
 def test_a_query_that_could_not_be_embedded_is_not_kept(
     conn: sqlite3.Connection, embed: Counting
 ) -> None:
-    cache = QueryCache(conn, 10)
+    cache = cache_of(conn, 10)
     assert cache.vectors(IDENTITY, ["a"], lambda queries: [[]]) == [[]]
     assert cache.vectors(IDENTITY, ["a"], embed) == [[97.0]]
 
@@ -103,21 +108,24 @@ def test_locked_database_is_not_waited_for(
 ) -> None:
     writer = sqlite3.connect(db_path, isolation_level=None)
     writer.execute("begin immediate")
-    assert QueryCache(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
+    assert cache_of(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
     writer.close()
-    QueryCache(conn, 10).vectors(IDENTITY, ["a"], embed)
+    cache_of(conn, 10).vectors(IDENTITY, ["a"], embed)
     assert embed.asked == ["a", "a"]
     assert conn.execute("pragma busy_timeout").fetchone() == (int(connection.BUSY_TIMEOUT * 1000),)
 
 
-def test_read_only_database_is_no_failure(conn: sqlite3.Connection, embed: Counting) -> None:
-    conn.execute("pragma query_only = on")
-    assert QueryCache(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
+def test_a_query_inside_a_transaction_leaves_it_open(
+    conn: sqlite3.Connection, embed: Counting
+) -> None:
+    conn.execute("begin")
+    assert cache_of(conn, 10).vectors(IDENTITY, ["a"], embed) == [[97.0]]
+    assert conn.in_transaction
 
 
 def test_size_zero_keeps_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
     for _ in range(2):
-        QueryCache(conn, 0).vectors(IDENTITY, ["a"], embed)
+        cache_of(conn, 0).vectors(IDENTITY, ["a"], embed)
     assert embed.asked == ["a", "a"]
 
 

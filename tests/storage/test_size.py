@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.indexing.pending import make_vectors
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite.checks import check_vectors
 from hybrid_memory.sync.ingest import Ingest
 from tests.conftest import indexed_words
 
@@ -60,32 +57,6 @@ def test_the_file_is_a_few_times_as_large_as_the_notes(
     assert os.path.getsize(db_path) - os.path.getsize(tmp_path / "empty.db") <= most * sum(
         map(len, pages.values())
     )
-
-
-def test_a_chunk_that_comes_with_its_embedding_is_written_once(db_path: str) -> None:
-    """A row that grows leaves free space on the page from which it moves."""
-    documents = [prepare(Document(doc_id, text, {}), 512, 50) for doc_id, text in notes(6).items()]
-    documents.append(
-        prepare(Document("notes/0.md", "# Another text\n\nin place of the first", {}), 512, 50)
-    )
-    with HybridStore(db_path, {"provider": "builtin"}) as store:
-        vectors = dict[bytes, tuple[bytes, bool]]()
-        for document in documents:
-            vectors |= make_vectors(store.embedder, document.texts).vectors
-        conn = store.storage.connection
-        written: list[str] = []
-        for rows in (documents[:1], documents[1:]):
-            conn.set_trace_callback(written.append)
-            with store.storage.transaction():
-                store.storage.documents.put_all(rows, vectors)
-            conn.set_trace_callback(None)
-        assert [statement for statement in written if "insert into chunks " in statement]
-        assert not [statement for statement in written if "set slot" in statement]
-        assert conn.execute("select count(*) from chunks where embedding is null").fetchone() == (
-            0,
-        )
-        assert check_vectors(conn) == []
-        assert {doc_id for (doc_id,) in conn.execute("select doc_id from chunks")} == set(notes(6))
 
 
 def test_room_of_deleted_documents_is_given_back(db_path: str) -> None:

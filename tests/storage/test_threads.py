@@ -8,8 +8,6 @@ import pytest
 
 from hybrid_memory import HybridStore, StoreError
 
-pytestmark = pytest.mark.both_engines
-
 THREADS = 4
 BUILTIN = {"provider": "builtin"}
 
@@ -19,6 +17,7 @@ def in_threads(jobs: list) -> list:
         return list(pool.map(lambda job: job(), jobs))
 
 
+@pytest.mark.both_engines
 def test_searches_from_other_threads_find_the_same(db_path: str) -> None:
     with HybridStore(db_path, BUILTIN) as store:
         for number in range(20):
@@ -29,7 +28,6 @@ def test_searches_from_other_threads_find_the_same(db_path: str) -> None:
         assert all(hits == expected for hits in found)
 
 
-@pytest.mark.sqlite
 def test_a_store_in_memory_is_the_same_one_in_every_thread() -> None:
     with HybridStore(":memory:", BUILTIN) as store:
         in_threads([lambda n=n: store.store(f"note{n}", f"kettle {n}") for n in range(20)])
@@ -37,6 +35,7 @@ def test_a_store_in_memory_is_the_same_one_in_every_thread() -> None:
         assert len(in_threads([lambda: store.search("kettle", 20)])[0]) == 20
 
 
+@pytest.mark.both_engines
 def test_what_threads_write_at_the_same_time_is_all_there(db_path: str) -> None:
     def write(number: int) -> None:
         for part in range(5):
@@ -52,7 +51,6 @@ def test_what_threads_write_at_the_same_time_is_all_there(db_path: str) -> None:
         assert store.storage.checks.keyword_index_differences() == (0, 0)
 
 
-@pytest.mark.sqlite
 def test_an_interrupt_while_a_selection_is_listed_is_told_as_one() -> None:
     with HybridStore(":memory:", {"provider": "none"}) as store:
         store.store("a", "kettle")
@@ -67,6 +65,7 @@ def test_an_interrupt_while_a_selection_is_listed_is_told_as_one() -> None:
         assert [hit["doc_id"] for hit in store.search("kettle")] == ["a"]
 
 
+@pytest.mark.both_engines
 def test_another_thread_sees_no_half_of_a_transaction(db_path: str) -> None:
     is_written, counts = threading.Event(), []
 
@@ -83,6 +82,7 @@ def test_another_thread_sees_no_half_of_a_transaction(db_path: str) -> None:
     assert counts == [0]
 
 
+@pytest.mark.both_engines
 def test_a_closed_store_says_that_it_is_closed(db_path: str) -> None:
     store = HybridStore(db_path, BUILTIN)
     store.store("a", "ssh")

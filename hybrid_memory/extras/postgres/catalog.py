@@ -1,13 +1,15 @@
-"""The statements that read documents."""
+"""The statements that read documents, and those on ingested folders and refused files, which belong
+to one host.
+"""
 
 from typing import Any
 
 from ...storage.catalog import Catalog
 from ...storage.filters import Filters
 from ...storage.rows import DocumentRow
+from ...storage.source import KnownSources, Source
 from .chunks import MODIFIED, OF_DOCUMENT, Links, text_of_chunks
-from .connection import text
-from .database import SpaceDatabase
+from .database import SpaceDatabase, here
 from .selection import condition
 
 OF_SPACE = "space = %(space)s"
@@ -108,13 +110,12 @@ class PostgresCatalog(Catalog):
 
     def __init__(self, database: SpaceDatabase) -> None:
         super().__init__(database)
-        self._space = database.space
-        self._conn = database.connection
+        self._database = database
 
     def document(self, doc_id: str) -> DocumentRow:
         found = super().document(doc_id)
         if found.host and found.content is None:
-            return found._replace(content=text_of_chunks(self._conn, self._space, doc_id))
+            return found._replace(content=text_of_chunks(self._database, doc_id))
         return found
 
     def _listed(self, condition: tuple[str, Any], order: str, limit: int) -> list[dict[str, Any]]:
@@ -124,10 +125,65 @@ class PostgresCatalog(Catalog):
         ]
 
     def _condition(self, filters: Filters | None) -> tuple[str, Any]:
-        return condition(self._conn, self._space, filters) if filters else ("true", None)
+        return condition(self._database, filters) if filters else ("true", {})
 
     def _is(self, doc_id: str) -> tuple[str, Any]:
-        return "doc_id = %(doc_id)s", {"doc_id": text(doc_id)}
+        return "doc_id = %(doc_id)s", {"doc_id": doc_id}
 
     def _tags(self) -> list[tuple[str, int]]:
-        return Links(self._conn, self._space).tags()
+        return Links(self._database).tags()
+
+
+OF_ANOTHER_HOST = """
+select path from folders where space = %(space)s and host <> %(host)s and collection = %(collection)s
+and    not is_file
+"""
+
+
+class PostgresSources(KnownSources):
+    """The sources of one host in a space."""
+
+    CLAIMED = """
+    select path, collection from folders
+    where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file
+    and    path <> %(path)s
+    and    exists (select from documents where space = %(space)s and host = %(host)s
+            and    collection = %(collection)s)
+    """
+    SOURCES = """
+    select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+           chunk_overlap, doc_id, metadata, workspace, no_ignore
+    from   folders
+    where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
+    and    path = coalesce(%(path)s::bytea, path)
+    order  by collection, path
+    """
+    REMEMBER = """
+    insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks,
+                         keep_missing, chunk_size, chunk_overlap, doc_id, metadata, workspace,
+                         no_ignore)
+    values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s,
+            %(follow_symlinks)s, %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s,
+            %(metadata)s, %(workspace)s, %(no_ignore)s)
+    """
+    FORGET = """
+    delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s
+    and    path = %(path)s
+    """
+    FORGET_OTHERS = """
+    delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s
+    and    not is_file
+    """
+    REFUSALS = "select value from meta where space = %(space)s and key = 'refusals@' || %(host)s"
+    FORGET_REFUSALS = "delete from meta where space = %(space)s and key = 'refusals@' || %(host)s"
+    REMEMBER_REFUSALS = """
+    insert into meta (space, key, value) values (%(space)s, 'refusals@' || %(host)s, %(value)s)
+    """
+
+    def of_own_name(self, source: Source) -> Source:
+        own = source._replace(collection=f"{source.collection}@{here()}")
+        if source.is_file or self._known(source):
+            return source
+        if self._known(own) or self._db.first(OF_ANOTHER_HOST, self._key(source)):
+            return own
+        return source

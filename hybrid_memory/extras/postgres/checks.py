@@ -1,10 +1,8 @@
 """Checks for contradictions between tables."""
 
-from math import isfinite
-
 from ...storage.encoding import UNIT
 from ...storage.rows import MISCOUNT
-from .connection import Connection
+from .database import SpaceDatabase
 from .postings import decoded
 from .vectors import INDEX, IS_INDEXED, MOST_DIMS, WORTH_AN_INDEX
 
@@ -43,7 +41,7 @@ and    chunk_count <> (select count(*) from chunks c where c.space = d.space and
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
 MANY = "select count(*) from chunks where space = %(space)s and embedding is not null"
 ODD = """
-select id, vector_norm(embedding) from chunks
+select id from chunks
 where  space = %(space)s and embedding is not null
 and   (vector_dims(embedding) <> %(dims)s or not abs(vector_norm(embedding) - 1) < 2 * %(unit)s)
 """
@@ -54,51 +52,44 @@ class Checks:
 
     intact = "every index is valid"
 
-    def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._parameters = conn, {"space": space}
+    def __init__(self, database: SpaceDatabase) -> None:
+        self._db = database
 
     def engine(self) -> tuple[str, str]:
-        server, vector = self._conn.one(VERSIONS)
+        [(server, vector)] = self._db.all(VERSIONS)
         return f"PostgreSQL {server} with pgvector {vector}", ""
 
     def integrity(self) -> list[str]:
         return [
-            f"the index {index} of {table} is not valid" for table, index in self._conn.all(UNREAD)
+            f"the index {index} of {table} is not valid" for table, index in self._db.all(UNREAD)
         ]
 
     def keyword_index(self) -> tuple[bool | None, str]:
-        wrong = self._conn.one(FREQUENCIES, self._parameters)[0]
+        wrong = self._db.number(FREQUENCIES)
         if wrong:
             return False, f"{wrong} terms have a frequency that does not match their postings"
-        if self._conn.one(TOTALS, self._parameters)[0]:
+        if self._db.number(TOTALS):
             return False, "the stored number of chunks or of their tokens is wrong"
         return True, "terms, postings and totals agree"
 
     def keyword_index_differences(self) -> tuple[int, int]:
-        return self._conn.one(NOT_INDEXED, self._parameters)[0], self._conn.one(
-            NOT_STORED, self._parameters
-        )[0]
+        return self._db.number(NOT_INDEXED), self._db.number(NOT_STORED)
 
     def rows(self) -> list[str]:  # types and foreign keys rule out the others
-        miscounted = self._conn.all(MISCOUNTED, self._parameters)
-        return [MISCOUNT.format(doc_id) for (doc_id,) in miscounted]
+        return [MISCOUNT.format(doc_id) for doc_id in self._db.column(MISCOUNTED)]
 
     def vectors(self, *, thorough: bool) -> list[str]:
-        row = self._conn.first(DIMS, self._parameters)
+        row = self._db.first(DIMS)
         if row is None:
             return []
         dims, problems = row[0], []
-        if (
-            dims <= MOST_DIMS
-            and not self._conn.one(IS_INDEXED, {"name": INDEX.format(dims=dims)})[0]
-        ):
-            count = self._conn.one(MANY, self._parameters)[0]
+        if dims <= MOST_DIMS and not self._db.number(IS_INDEXED, {"name": INDEX.format(dims=dims)}):
+            count = self._db.number(MANY)
             if count > WORTH_AN_INDEX:
                 problems.append(f"{count} embeddings have no HNSW index")
         if thorough:
-            for id, length in self._conn.all(ODD, self._parameters | {"dims": dims, "unit": UNIT}):
-                what = "its length is not finite"
-                if isfinite(length):
-                    what = "its length is not 1"
-                problems.append(f"chunk {id} has an embedding of another dimension, or {what}")
+            problems += [
+                f"chunk {id} has an embedding of another dimension, or its length is not 1"
+                for id in self._db.column(ODD, {"dims": dims, "unit": UNIT})
+            ]
         return problems

@@ -1,15 +1,13 @@
 """Read chunks and their documents for a search; read and write names, links and tags."""
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...storage.chunks import Chunks
-from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
+from ...storage.links import LinkReader, links_of, names_of, tags_of
 from ...storage.rows import Neighbour
-from ...text.links import DocumentLinks, aliases, key_of, path_of
-from ...text.tags import filterable_tags
-from .connection import Connection, text
+from ...text.links import DocumentLinks
+from .database import SpaceDatabase
 
 # The time of the file, or of storing a text without a file
 MODIFIED = """
@@ -41,9 +39,9 @@ order by c.id
 TEXT = f"select content, start_line, end_line from chunks where {OF_DOCUMENT} order by id"
 
 
-def in_order(conn: Connection, space: int, ids: Collection[int]) -> list[int]:
+def in_order(database: SpaceDatabase, ids: Collection[int]) -> list[int]:
     """These chunks, ordered by document id, and by their place in the document."""
-    return [id for (id,) in conn.all(IN_ORDER, {"space": space, "ids": list(ids)})]
+    return list(database.column(IN_ORDER, {"ids": list(ids)}))
 
 
 # Every condition has the space, so that only one partition is read if tables are partitioned by it.
@@ -92,10 +90,10 @@ class PostgresChunks(Chunks):
         return [Neighbour(*row) for row in rows]
 
 
-def text_of_chunks(conn: Connection, space: int, doc_id: str) -> str:
+def text_of_chunks(database: SpaceDatabase, doc_id: str) -> str:
     """The text of a document, as far as its chunks have it, with each line in its place."""
     lines: dict[int, str] = {}
-    for content, start, end in conn.all(TEXT, {"space": space, "doc_id": text(doc_id)}):
+    for content, start, end in database.all(TEXT, {"doc_id": doc_id}):
         # A table's header may be repeated before the chunk's own lines
         own = content.split("\n")[-(end - start + 1) :]
         for at, line in enumerate(own, start):
@@ -104,56 +102,31 @@ def text_of_chunks(conn: Connection, space: int, doc_id: str) -> str:
     return "\n".join(lines.get(at, "") for at in range(1, max(lines, default=0) + 1))
 
 
-NAMED = """
-select d.doc_id, d.collection, n.kind, n.name from names n
-       join documents d on d.space = n.space and d.number = n.document
-where  n.space = %(space)s and n.key = %(key)s
-order  by d.doc_id, n.kind, n.name
-"""
-TITLES = f"select name from names where {OF_DOCUMENT} and kind = 'title' order by name"
-LINKS = """
-select d.doc_id, l.line, l.target, l.kind, d.collection
-from   links l join documents d on d.space = l.space and d.number = l.document
-where  l.space = %(space)s and {condition}
-order by d.doc_id, l.line, l.place
-"""
-OF = f"l.{OF_DOCUMENT}"
-TO = f"(md5(l.key), l.key) in (select md5(key), key from names where {OF_DOCUMENT})"
-# A link with a path may be broken even if a document has its name.
-MAYBE_BROKEN = """
-(position('/' in l.target) > 0
- or not exists (select from names n where n.space = l.space and n.key = l.key))
-"""
-TAGS = "select tag, document from tags where space = %(space)s"
-TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"
-
-
 class Links(LinkReader):
-    """Implements `LinkReader`, for one state of the store."""
+    """The links of a space."""
 
-    OF, TO, MAYBE_BROKEN = OF, TO, MAYBE_BROKEN
-
-    def __init__(self, conn: Connection, space: int) -> None:
-        super().__init__()
-        self._conn, self._space = conn, space
-
-    def titles(self, doc_id: str) -> list[str]:
-        return [title for (title,) in self._all(TITLES, doc_id=text(doc_id))]
-
-    def _links(self, condition: str, doc_id: str = "") -> list[LinkColumns]:
-        return self._all(LINKS.format(condition=condition), doc_id=text(doc_id))
-
-    def _tags_with_documents(self) -> list[tuple[str, Any]]:
-        return self._all(TAGS)
-
-    def _tags_of(self, doc_id: str) -> list[str]:
-        return [tag for (tag,) in self._all(TAGS_OF, doc_id=text(doc_id))]
-
-    def _names_with(self, key: str) -> list[tuple[Any, ...]]:
-        return self._all(NAMED, key=text(key))
-
-    def _all(self, statement: str, **values: str) -> list[Any]:
-        return self._conn.all(statement, {"space": self._space, **values})
+    OF = f"l.{OF_DOCUMENT}"
+    TO = f"(md5(l.key), l.key) in (select md5(key), key from names where {OF_DOCUMENT})"
+    # A link with a path may be broken even if a document has its name.
+    MAYBE_BROKEN = """
+    (position('/' in l.target) > 0
+     or not exists (select from names n where n.space = l.space and n.key = l.key))
+    """
+    LINKS = """
+    select d.doc_id, l.line, l.target, l.kind, d.collection
+    from   links l join documents d on d.space = l.space and d.number = l.document
+    where  l.space = %(space)s and {condition}
+    order by d.doc_id, l.line, l.place
+    """
+    NAMED = """
+    select d.doc_id, d.collection, n.kind, n.name from names n
+           join documents d on d.space = n.space and d.number = n.document
+    where  n.space = %(space)s and n.key = %(key)s
+    order  by d.doc_id, n.kind, n.name
+    """
+    TITLES = f"select name from names where {OF_DOCUMENT} and kind = 'title' order by name"
+    TAGS = "select tag, document from tags where space = %(space)s"
+    TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"
 
 
 REMOVE = """
@@ -180,7 +153,7 @@ from   unnest(%(document)s::bigint[], %(tag)s::text[]) new
 
 
 def put_links(
-    conn: Connection, space: int, documents: Iterable[tuple[int, Mapping[str, Any], DocumentLinks]]
+    database: SpaceDatabase, documents: Iterable[tuple[int, Mapping[str, Any], DocumentLinks]]
 ) -> None:
     """Replace the names, links and tags of documents, from their numbers, their rows, and the links
     in their texts.
@@ -191,36 +164,15 @@ def put_links(
     numbers = []
     for number, row, found in documents:
         numbers.append(number)
-        doc_id, metadata = text(row["doc_id"]), row["metadata"]
-        named = [(FILE, doc_id.rpartition("/")[2]), *titles_and_aliases(metadata, found)]
-        names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
-        for place, (line, target, kind) in enumerate(found.links, 1):
-            links.append(
-                (number, place, line, text(target), kind, text(key_of(path_of(text(target), kind))))
-            )
-        tags += (
-            (number, tag)
-            for tag in sorted(
-                {text(tag) for tag in filterable_tags(metadata, map(text, found.tags))}
-            )
-        )
-    conn.execute(REMOVE, {"numbers": numbers})
+        names += dict.fromkeys((number, *name) for name in names_of(row, found))
+        links += ((number, place, *link) for place, link in enumerate(links_of(found), 1))
+        tags += ((number, tag) for tag in tags_of(row, found))
+    database.run(REMOVE, {"numbers": numbers})
     for statement, columns, rows in (
         (PUT_NAMES, ("document", "key", "kind", "name"), names),
         (PUT_LINKS, ("document", "place", "line", "target", "kind", "key"), links),
         (PUT_TAGS, ("document", "tag"), tags),
     ):
         if rows:
-            conn.execute(
-                statement,
-                {"space": space}
-                | dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)),
-            )
-
-
-def titles_and_aliases(metadata: str, found: DocumentLinks) -> Iterator[tuple[str, str]]:
-    """Yield the aliases and titles of a document, each with its kind."""
-    for name in aliases(json.loads(metadata)):
-        yield ALIAS, text(name)
-    for name in found.titles:
-        yield TITLE, text(name)
+            values = map(database.encode_list, zip(*rows, strict=True))
+            database.run(statement, dict(zip(columns, values, strict=True)))

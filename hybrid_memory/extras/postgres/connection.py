@@ -1,153 +1,21 @@
 """A connection to PostgreSQL. It takes any address that libpq takes, reopens itself when it is
-lost, and hides passwords in errors. Also the form in which values are sent: paths, texts, arrays.
-
-Documents and sources belong to a user of a machine, because a path has no meaning on another one;
-`here` is that owner.
+lost, and hides passwords in errors.
 """
 
 import logging
-import os
-import platform
-import re
-import sys
 import time
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from functools import cache
-from getpass import getuser
 from select import select
-from struct import Struct
 from typing import Any
 
 import psycopg
 from psycopg import errors
-from psycopg.abc import PQGen
-from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Format, TransactionStatus
-from psycopg.pq.abc import PGconn
-from psycopg.waiting import Wait
+from psycopg.pq import TransactionStatus
 
 from ...addresses import public_name
 from ...errors import BusyStoreError, ConnectionLostError, StoreError
-from ...text.characters import storable
-
-
-@cache
-def here() -> str:
-    """This user and machine.
-
-    'ann@laptop'
-    """
-    try:
-        user = getuser()
-    except (OSError, KeyError, ImportError):  # a container's user may have no name
-        user = str(os.getuid())
-    return f"{user}@{platform.node()}"
-
-
-def to_column(path: str | bytes | None) -> bytes | None:
-    """A path as the file system's bytes."""
-    if path is None:
-        return None
-    return os.fsencode(path)
-
-
-def from_column(value: bytes | None) -> str | None:
-    """The inverse of `to_column`."""
-    if value is None:
-        return None
-    return os.fsdecode(bytes(value))
-
-
-def text(value: str) -> str:
-    """The text without what PostgreSQL cannot store: NUL and unpaired surrogates."""
-    return _encoded(value).decode()
-
-
-class Array(bytes):
-    """An array in the server's binary form. Long arrays are made and read in a fraction of the time
-    that their text form takes. The statement gives the type: `%(ids)s::bigint[]`.
-    """
-
-
-class _ArrayDumper(Dumper):
-    format = Format.BINARY
-
-    def dump(self, obj: Array) -> Array:
-        return obj
-
-
-psycopg.adapters.register_dumper(Array, _ArrayDumper)
-
-NO_NUL = "\ufffd".encode()
-BYTEA, BIGINT, INTEGER, TEXT, DOUBLE = 17, 20, 23, 25, 701  # the server's OIDs of these types
-UNIT = 4  # bytes; each number has one or two of these units
-# The header of an array: dimensions, whether it may have nulls, type, length, first index
-_HEADER = Struct(">iiIii")
-_LENGTH = Struct(">i")
-_NULL = _LENGTH.pack(-1)
-
-
-def integers(values: Iterable[int]) -> Array:
-    """An array of integers of 32 bits."""
-    return _numbers(INTEGER, "i", values)
-
-
-def bigints(values: Iterable[int]) -> Array:
-    """An array of integers of 64 bits."""
-    return _numbers(BIGINT, "q", values)
-
-
-def doubles(values: Iterable[float]) -> Array:
-    """An array of floating-point numbers of 64 bits."""
-    return _numbers(DOUBLE, "d", values)
-
-
-def _numbers(type: int, code: str, values: Iterable[float]) -> Array:
-    """An array of numbers, each preceded by its length."""
-    numbers = array(code, values)
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    units = array("i", numbers.tobytes())
-    each = numbers.itemsize // UNIT
-    written = array("i", _LENGTH.pack(numbers.itemsize)) * (len(numbers) * (1 + each))
-    for place in range(each):
-        written[place + 1 :: each + 1] = units[place::each]
-    return Array(_HEADER.pack(1, 0, type, len(numbers), 1) + written.tobytes())
-
-
-def texts(values: Iterable[str | None]) -> Array:
-    """An array of texts, converted as by `text`."""
-    return values_of(TEXT, (value if value is None else _encoded(value) for value in values))
-
-
-def _encoded(value: str) -> bytes:
-    """The result of `text`, in UTF-8."""
-    try:
-        encoded = value.encode()
-    except UnicodeEncodeError:
-        encoded = storable(value).encode()
-    return encoded.replace(b"\0", NO_NUL)
-
-
-def byteas(values: Iterable[bytes | None]) -> Array:
-    """An array of byte strings."""
-    return values_of(BYTEA, values)
-
-
-def values_of(type: int, values: Iterable[bytes | None]) -> Array:
-    """An array of values of this type, each in its binary form."""
-    given = list(values)
-    written = []
-    for value in given:
-        if value is None:
-            written.append(_NULL)
-        else:
-            written += (_LENGTH.pack(len(value)), value)
-    return Array(_HEADER.pack(1, 1, type, len(given), 1) + b"".join(written))
-
 
 # "HMEM": the first half of the keys of our advisory locks; the second half is the space, or 0 to
 # create tables
@@ -158,11 +26,10 @@ CONNECT_TIMEOUT = 10  # seconds, unless set in the address
 # Seconds between two attempts to reach a server that was reached before
 RETRIES = (0.1, 0.4, 1.5, 3.0)
 
-# pgvector may be in any schema. Plans are not reused, because they depend on how common the words
-# of a query are, and not compiled, because that takes longer than running them.
+# pgvector may be in any schema. Plans are not compiled, because that takes longer than running them.
 SESSION = """
 select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
-       set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
+       set_config('jit', 'off', false),
        set_config('default_transaction_read_only',
                   (%(read_only)s or current_setting('default_transaction_read_only')::boolean)::text, false),
        set_config('hnsw.iterative_scan', 'relaxed_order', false),
@@ -175,27 +42,11 @@ from   (select) one left join pg_extension e on e.extname = 'vector'
 # Chunks: in the index of more, 400 candidates sometimes miss all of the nearest
 LARGE = 300_000
 
-# The server checks foreign keys with its own statements, one for each row, and may reuse their
-# plans. Ours still get new plans, because none of them is prepared in such a transaction.
-WRITING = (
-    "select set_config('lock_timeout', '0', true), set_config('plan_cache_mode', 'auto', true)"
-)
-
-# libpq's message about an unknown keyword, whose name is not part of a password
-UNKNOWN_KEYWORD = re.compile('invalid (?:connection option|URI query parameter:) "([a-z_]{2,30})"')
-
-Parameters = Mapping[str, Any]
-OnWait = Callable[[str], None]  # called with a line about what a writer waits for
-
-
 # When an error ends a pipeline, psycopg would also log that closing it failed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
-
-def _send_all(conn: "PGconn") -> "PQGen[None]":
-    """Wait until the whole statement is sent: the server starts when it has received all of it."""
-    while conn.flush():
-        yield Wait.W
+Parameters = Mapping[str, Any]
+OnWait = Callable[[str], None]  # called with a line about what a writer waits for
 
 
 class Connection:
@@ -208,10 +59,7 @@ class Connection:
         self._read_only = read_only
         self.address, self.name = address, public_name(address)
         self.lock_timeout = LOCK_TIMEOUT
-        # The first rows of statements in a snapshot
-        self._first_rows: dict[Any, tuple[Any, ...] | None] | None = None
         self._writes = False  # whether only a server that accepts writes will do
-        self._prepare: bool | None = None  # None: prepare statements that are frequent
         self._open = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
@@ -224,7 +72,8 @@ class Connection:
                 "application_name": "hybrid-memory",
             }
             address = make_conninfo(self.address, **{**usual, **given})
-            opened = psycopg.connect(address, autocommit=True)
+            # Plans depend on how common the words of a query are, so no statement is prepared
+            opened = psycopg.connect(address, autocommit=True, prepare_threshold=None)
             self._set_up(opened)
             # A pooler tells its clients a process that is not the server's.
             is_pooled = self._session != opened.info.backend_pid
@@ -315,9 +164,7 @@ class Connection:
             self._reopen_if_lost()
         begun = self.in_transaction
         try:
-            cursor = self._open.execute(statement, parameters, prepare=self._prepare)
-            self._open.wait(_send_all(self._open.pgconn))
-            return cursor
+            return self._open.execute(statement, parameters)
         except psycopg.OperationalError:
             if begun or not self.is_lost:
                 raise
@@ -337,31 +184,6 @@ class Connection:
         """The first row of a statement, or None."""
         return self.execute(statement, parameters).fetchone()
 
-    def once(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
-        """`first`, but within a snapshot, where the row cannot change, the server is asked only
-        once.
-        """
-        rows = self._first_rows
-        if rows is None:
-            return self.execute(statement, parameters).fetchone()
-        key = (statement, *(parameters or {}).values())
-        if key not in rows:
-            rows[key] = self.execute(statement, parameters).fetchone()
-        return rows[key]
-
-    def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
-        """All rows of a statement as dicts, by column name."""
-        cursor = self.execute(statement, parameters)
-        rows = cursor.fetchall()
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def many(self, statement: str, rows: list[dict[str, Any]]) -> None:
-        """Run a statement once for each row."""
-        if rows:
-            with self._open.cursor() as cursor:
-                cursor.executemany(statement, rows)
-
     def _reopen_if_lost(self) -> None:
         """Reopen a lost connection. This tries several times, because a restart of the server takes
         some seconds.
@@ -380,6 +202,12 @@ class Connection:
     def plain_transaction(self, begin: str = "begin") -> Iterator[None]:
         """Commit what is done inside, or undo it if an error is raised."""
         self.execute(begin)
+        with self._finishing():
+            yield
+
+    @contextmanager
+    def _finishing(self) -> Iterator[None]:
+        """Commit the transaction that has begun, or undo it if an error is raised."""
         try:
             yield
             self.execute("commit")
@@ -393,11 +221,7 @@ class Connection:
     def snapshot(self) -> Iterator[None]:
         """Show one state of the database to all statements inside."""
         with self.plain_transaction("begin isolation level repeatable read read only"):
-            self._first_rows = {}
-            try:
-                yield
-            finally:
-                self._first_rows = None
+            yield
 
     @contextmanager
     def write_transaction(self, space: int, on_wait: OnWait) -> Iterator[None]:
@@ -416,18 +240,8 @@ class Connection:
                 raise
             on_wait(f"waiting for another process that writes to {self.name}")
             self._begin_writing(space, self.lock_timeout - seconds)
-        self._prepare = False
-        try:
-            with self._open.pipeline():
-                yield
-            self.execute("commit")
-        except BaseException:
-            with suppress(Exception):
-                if self.in_transaction:
-                    self._open.rollback()
-            raise
-        finally:
-            self._prepare = None
+        with self._finishing(), self._open.pipeline():
+            yield
 
     def _begin_writing(self, space: int, seconds: float) -> None:
         self.execute("begin")
@@ -436,15 +250,11 @@ class Connection:
             self.execute(
                 "select pg_advisory_xact_lock(%(lock)s, %(space)s)", {"lock": LOCK, "space": space}
             )
-            self.execute(WRITING)
+            self.execute("set local lock_timeout = 0")
         except BaseException:
             with suppress(Exception):
                 self._open.rollback()
             raise
-
-    def is_kept_from_writing(self, error: "psycopg.Error") -> bool:
-        """Whether the server's settings let the role only read."""
-        return isinstance(error, errors.ReadOnlySqlTransaction) and not self._read_only
 
     def failure(self, error: "psycopg.Error", what: str) -> StoreError | None:
         """Explain an error about the server, its disk or the rights of a role, with a way out; None
@@ -454,7 +264,7 @@ class Connection:
             return BusyStoreError(
                 f"{self.name} is being written by another process; try again when that is done"
             )
-        if self.is_kept_from_writing(error):
+        if isinstance(error, errors.ReadOnlySqlTransaction) and not self._read_only:
             return StoreError(
                 f"{what} {self.name}: default_transaction_read_only is on for the role {self._role}; "
                 "an administrator lets it write with "
@@ -485,11 +295,7 @@ class Connection:
         try:
             given = conninfo_to_dict(self.address)
         except Exception:  # the address itself cannot be read, and the message may quote it
-            unknown = UNKNOWN_KEYWORD.match(line)
-            problem = "it cannot be read"
-            if unknown:
-                problem = f"there is no keyword {unknown[1]!r}"
-            return f"the address is wrong: {problem}; it should look like postgresql://USER@HOST/DATABASE"
+            return "the address cannot be read; it should look like postgresql://USER@HOST/DATABASE"
         for key in ("password", "sslpassword"):
             if given.get(key):
                 line = line.replace(str(given[key]), "***")

@@ -5,29 +5,25 @@ If a document grows at its end, such as a transcript, only the new part is writt
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...paths import is_in
+from ...storage.documents import Documents
 from ...storage.encoding import encode_embedding
-from ...storage.growing import WRITTEN, GrowingDocument, Resumption
+from ...storage.growing import WRITTEN, GrowingDocument
+from ...storage.links import FILE, names_of
 from ...storage.prepared import DocumentExport, Prepared, whole
-from ...storage.rows import StoredDocument, Vectors
+from ...storage.rows import Vectors
 from ...text.equality import spelled
-from ...text.links import NO_LINKS, DocumentLinks
+from ...text.links import DocumentLinks
 from ...text.terms import Terms, terms
-from .chunks import Links, put_links, text_of_chunks, titles_and_aliases
-from .connection import (
-    LOCK,
-    Array,
-    Connection,
-    bigints,
-    byteas,
+from .chunks import OF_DOCUMENT, Links, put_links, text_of_chunks
+from .connection import LOCK
+from .database import (
+    SpaceDatabase,
     from_column,
     here,
-    integers,
     text,
-    texts,
     to_column,
 )
 from .embeddings import PostgresEmbeddings
@@ -39,117 +35,9 @@ def _terms(prepared: Prepared) -> list[Terms]:
     if prepared.terms is not None:
         return prepared.terms
     row = prepared.row
-    names = [name for _, name in titles_and_aliases(row["metadata"], prepared.links)]
+    names = [name for _, kind, name in names_of(row, prepared.links) if kind != FILE]
     written = map(WRITTEN, prepared.chunks)
     return list(terms(row["doc_id"], row["collection"], row["metadata"], written, names))
-
-
-# The stored chunks of a growing document, to compare with its current ones.
-CHUNKS_NOW = """
-select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date, c.role
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
-order  by c.id
-"""
-AFTER = """
-select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
-"""
-CHUNK_BEFORE = """
-select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s order by c.id limit 1 offset %(first)s - 1
-"""
-FROM_LAST = """
-select c.chunk_id, c.start_line, c.end_line, c.heading, c.date
-from   chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s order by c.id desc limit %(count)s
-"""
-FIRST_DATE = """
-select c.date from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.date is not null order by c.id limit 1
-"""
-KEPT = """
-select count(*), max(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s
-"""
-# The first chunk is also indexed by the metadata and the titles.
-FIRST_KEPT = """
-select min(c.id), d.metadata from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s group by d.metadata
-"""
-BATCH = 500  # chunks of a growing document in a statement
-
-
-class GrowingRows(GrowingDocument):
-    """A document that grows, in these tables."""
-
-    def __init__(
-        self,
-        conn: Connection,
-        space: int,
-        embeddings: PostgresEmbeddings,
-        postings: Postings,
-        documents: "Documents",
-        doc_id: str,
-        collection: str | None,
-    ) -> None:
-        super().__init__(doc_id, collection)
-        self._conn = conn
-        self._embeddings = embeddings
-        self._postings = postings
-        self._documents = documents
-        self._id: dict[str, Any] = {"space": space, "doc_id": text(doc_id)}
-
-    def resumption(self) -> Resumption | None:
-        first_date = next(iter(self._conn.all(FIRST_DATE, self._id)), [""])
-        return Resumption.after(self._conn.all(FROM_LAST, self._id | {"count": BATCH}), *first_date)
-
-    def _id_of_chunk(self, number: int) -> int:
-        return int(self._conn.one(CHUNK_BEFORE, self._id | {"first": number})[0])
-
-    def _stored_after_last(self) -> Iterator[Sequence[Any]]:
-        for row in self._conn.all(CHUNKS_NOW, self._id | {"last": self._last}):
-            yield (*row[:5], bytes(row[5]), *row[6:])
-
-    def _as_stored(self, value: Any) -> Any:
-        return _cleaned(value)
-
-    def write(self, row: Mapping[str, Any], links: DocumentLinks = NO_LINKS) -> int | None:
-        given = self._id | {"last": self._last}
-        if self._conn.one(KEPT, given) != (self._kept, self._last or None):
-            return None
-        ids = [id for (id,) in self._conn.all(AFTER, given)]
-        self._embeddings.keep(ids)
-        first, metadata = next(iter(self._conn.all(FIRST_KEPT, given)), (None, ""))
-        titles = Links(self._conn, self._id["space"]).titles(row["doc_id"])
-        if metadata == text(row["metadata"]) and {*titles} == {*map(text, links.titles)}:
-            first = None
-        if first is not None:
-            self._postings.take_out(first)
-        self._documents.remove_chunks(ids)
-        [number] = self._documents.put_rows([row])
-        put_links(self._conn, self._id["space"], [(number, row, links)])
-        if first is not None:
-            self._postings.add_again([first])
-        for start in range(0, len(self._new), BATCH):
-            some = self._new[start : start + BATCH]
-            chunks = [chunk for chunk, _ in some]
-            found = [of_chunk for _, of_chunk in some]
-            if chunks[0]["chunk_id"] == f"{row['doc_id']}-0":
-                names = self._postings.titles_and_aliases(number)
-                first_terms = terms(
-                    row["doc_id"],
-                    row["collection"],
-                    row["metadata"],
-                    map(WRITTEN, chunks[:1]),
-                    names,
-                )
-                found[0] = next(first_terms)
-            new = self._documents.new_ids(len(chunks))
-            self._documents.put_chunks(new, [number] * len(chunks), chunks, {})
-            self._documents.index(new, found, chunks)
-        self._embeddings.restore()
-        return len(self._new)
 
 
 PUT_DOCUMENTS = """
@@ -192,11 +80,11 @@ insert into chunks (id, space, document, chunk_id, heading, heading_path, conten
                     end_line, content_hash, date, role, embedding, truncated)
 select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
        row.content, row.items, row.start_line, row.end_line, row.content_hash, row.date, row.role,
-       row.embedding, row.truncated::boolean
+       row.embedding, row.truncated
 from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
               %(content)s::text[], %(items)s::text[], %(start_line)s::int[], %(end_line)s::int[],
               %(content_hash)s::bytea[], %(date)s::text[], %(role)s::text[], %(embeddings)s::vector[],
-              %(truncated)s::int[])
+              %(truncated)s::boolean[])
        with ordinality row (document, chunk_id, heading, heading_path, content, items, start_line,
                             end_line, content_hash, date, role, embedding, truncated, place)
 """
@@ -205,18 +93,18 @@ TAKE_IDS = """
 select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1),
        pg_advisory_unlock(%(lock)s, -1)
 """
-COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
-    "chunk_id": texts,
-    "heading": texts,
-    "heading_path": texts,
-    "content": texts,
-    "items": texts,
-    "start_line": integers,
-    "end_line": integers,
-    "content_hash": byteas,
-    "date": texts,
-    "role": texts,
-}
+COLUMNS = (
+    "chunk_id",
+    "heading",
+    "heading_path",
+    "content",
+    "items",
+    "start_line",
+    "end_line",
+    "content_hash",
+    "date",
+    "role",
+)
 
 # What `unchanged_start` compares. may_stay is false if the model refused the text and is asked
 # again.
@@ -235,127 +123,80 @@ where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
 """
 DELETE_CHUNKS = "delete from chunks where space = %(space)s and id = any(%(ids)s)"
 DELETE_DOCUMENTS = "delete from documents where space = %(space)s and doc_id = any(%(doc_ids)s)"
-TOUCH = """
-update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s
-and    doc_id = %(doc_id)s
-"""
-
+# A path on another host gets the host's name in front, so that it does not match any file here
 STORED = """
-select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking, host
+select doc_id,
+       case when host <> %(host)s then convert_to(host || ':', 'utf8') || source_path else source_path end,
+       coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking
 from   documents
 where  space = %(space)s
 """
-TEXTS_CUT_OTHERWISE = """
-select doc_id, chunking from documents
-where  space = %(space)s and source_path is null and chunking <> %(chunking)s order by doc_id
-"""
-INDEXED_AT = """
-select indexed_at from documents where space = %(space)s and doc_id = %(doc_id)s
-"""
-SET_INDEXED_AT = """
-update documents set indexed_at = %(indexed_at)s where space = %(space)s and doc_id = %(doc_id)s
-"""
-OF_ID = f"{STORED} and doc_id = %(doc_id)s"
-OF_IDS = f"{STORED} and doc_id = any(%(doc_ids)s)"
-OF_COLLECTION = (
-    f"{STORED} and collection = %(collection)s and source_path is not null and host = %(host)s"
-)
-IDS_IN = """
-select doc_id from documents
-where  space = %(space)s and collection = %(collection)s and source_path is not null and host = %(host)s
-"""
-OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
-
 WHOLE = """
-select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime,
+select d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime,
        d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count,
        e.pages, e.content as extracted
 from   documents d left join extracts e on e.space = d.space and e.document = d.number
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
-WHOLE_CHUNKS = """
+WHOLE_CHUNKS = f"""
 select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, items, start_line, end_line,
        content_hash, date, role, embedding::real[] as embedding, truncated
-from   chunks where document = %(number)s order by id
+from   chunks where {OF_DOCUMENT} order by id
 """
 
 
-class Documents:
-    """Implements `interface.Documents`."""
+class PostgresDocuments(Documents):
+    """The documents of a space."""
+
+    OF_ID = f"{STORED} and doc_id = %(doc_id)s"
+    OF_IDS = f"{STORED} and doc_id = any(%(doc_ids)s)"
+    OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
+    OF_COLLECTION = f"{OF_FILES} and collection = %(collection)s"
+    IDS_IN = """
+    select doc_id from documents
+    where  space = %(space)s and collection = %(collection)s and source_path is not null and host = %(host)s
+    """
+    TEXTS_CUT_OTHERWISE = """
+    select doc_id, chunking from documents
+    where  space = %(space)s and source_path is null and chunking <> %(chunking)s order by doc_id
+    """
+    INDEXED_AT = """
+    select indexed_at from documents where space = %(space)s and doc_id = %(doc_id)s
+    """
+    SET_INDEXED_AT = """
+    update documents set indexed_at = %(indexed_at)s where space = %(space)s and doc_id = %(doc_id)s
+    """
+    TOUCH = """
+    update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s
+    and    doc_id = %(doc_id)s
+    """
 
     def __init__(
-        self, conn: Connection, space: int, embeddings: PostgresEmbeddings, postings: Postings
+        self, database: SpaceDatabase, embeddings: PostgresEmbeddings, postings: Postings
     ) -> None:
-        self._conn, self._space, self._embeddings, self._postings = (
-            conn,
-            space,
-            embeddings,
-            postings,
-        )
-
-    def get(self, doc_id: str) -> StoredDocument | None:
-        row = self._conn.first(OF_ID, {"space": self._space, "doc_id": text(doc_id)})
-        if row:
-            return _stored(row)
-        return None
-
-    def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
-        stored = {text(doc_id): doc_id for doc_id in doc_ids}
-        rows = self._conn.all(OF_IDS, {"space": self._space, "doc_ids": list(stored)})
-        return {stored[row[0]]: _stored(row) for row in rows}
-
-    def of_collection(self, collection: str) -> dict[str, StoredDocument]:
-        rows = self._conn.all(OF_COLLECTION, self._here(collection))
-        return {row[0]: _stored(row) for row in rows}
-
-    def ids_in(self, collection: str) -> Iterator[str]:
-        return (doc_id for (doc_id,) in self._conn.all(IDS_IN, self._here(collection)))
-
-    def _here(self, collection: str) -> dict[str, Any]:
-        """The parameters for the files of a collection on this host."""
-        return {"space": self._space, "collection": text(collection), "host": here()}
-
-    def from_path(self, path: str) -> list[StoredDocument]:
-        documents = map(_stored, self._conn.all(OF_FILES, {"space": self._space, "host": here()}))
-        return [document for document in documents if document.path and is_in(document.path, path)]
+        super().__init__(database)
+        self._database = database
+        self._embeddings = embeddings
+        self._postings = postings
 
     def whole(self, doc_id: str) -> DocumentExport | None:
-        documents = self._conn.dicts(
-            WHOLE, {"space": self._space, "host": here(), "doc_id": text(doc_id)}
-        )
+        documents = self._db.dicts(WHOLE, {"doc_id": doc_id})
         if not documents:
             return None
         row = documents[0] | {"source_path": from_column(documents[0]["source_path"])}
         if row["source_path"] is None and row["content"] is None:  # its file is on another host
             known = row["extracted"]
             if known is None:
-                known = text_of_chunks(self._conn, self._space, doc_id)
+                known = text_of_chunks(self._database, doc_id)
             row["content"] = known
-        chunks = self._conn.dicts(
-            WHOLE_CHUNKS, {"number": row.pop("number"), "doc_id": row["doc_id"]}
-        )
         encoded = [
-            each | {"embedding": encode_embedding(each["embedding"] or ())} for each in chunks
+            each | {"embedding": encode_embedding(each["embedding"] or ())}
+            for each in self._db.dicts(WHOLE_CHUNKS, {"doc_id": doc_id})
         ]
-        return whole(row, encoded, Links(self._conn, self._space).links_to_copy(doc_id))
-
-    def texts_cut_otherwise(self, chunking: str) -> dict[str, str]:
-        given = {"space": self._space, "chunking": chunking}
-        return dict(self._conn.all(TEXTS_CUT_OTHERWISE, given))
-
-    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """As in `interface.Documents`."""
-        self.put_all([prepared], new_vectors)
-
-    def put_again(self, prepared: Prepared) -> None:
-        """As in `interface.Documents`."""
-        given = {"space": self._space, "doc_id": text(prepared.row["doc_id"])}
-        [indexed_at] = self._conn.one(INDEXED_AT, given)
-        self.put(prepared)
-        self._conn.execute(SET_INDEXED_AT, given | {"indexed_at": indexed_at})
+        return whole(row, encoded, Links(self._db).links_to_copy(doc_id))
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `interface.Documents`. Documents with different ids are written together."""
+        """As in `Documents`. Documents with different ids are written together."""
         together: dict[str, Prepared] = {}
         for prepared in documents:
             doc_id = text(prepared.row["doc_id"])
@@ -372,7 +213,7 @@ class Documents:
         )
         numbers = self.put_rows([prepared.row for prepared in documents])
         stored: defaultdict[int, list[StoredChunk]] = defaultdict(list)
-        for row in self._conn.all(CHUNKS_BEFORE, {"space": self._space, "numbers": numbers}):
+        for row in self._db.all(CHUNKS_BEFORE, {"numbers": numbers}):
             stored[row[0]].append(StoredChunk(*row[1:]))
         gone: list[int] = []
         leaving: list[int] = []
@@ -385,9 +226,7 @@ class Documents:
             kept = unchanged_start(before, prepared.chunks, of_document, known, new_vectors)
             gone += [chunk.id for chunk in before[kept:]]
             leaving += [
-                chunk.id
-                for chunk in before[kept:]
-                if bytes(chunk.content_hash) not in prepared.texts
+                chunk.id for chunk in before[kept:] if chunk.content_hash not in prepared.texts
             ]
             of_chunks += [number] * (len(prepared.chunks) - kept)
             chunks += prepared.chunks[kept:]
@@ -399,7 +238,7 @@ class Documents:
             (number, prepared.row, prepared.links)
             for number, prepared in zip(numbers, documents, strict=True)
         ]
-        put_links(self._conn, self._space, of_rows)
+        put_links(self._database, of_rows)
         self.put_chunks(ids, of_chunks, chunks, known | new_vectors)
         self.index(ids, found, chunks)
 
@@ -409,28 +248,23 @@ class Documents:
         values: dict[str, Any] = {
             column: [row[column] for row in written] for column in DOCUMENT_COLUMNS
         }
-        of_ids = dict(self._conn.all(PUT_DOCUMENTS, values | {"space": self._space}))
+        of_ids = dict(self._db.all(PUT_DOCUMENTS, values))
         numbers = [of_ids[row["doc_id"]] for row in written]
-        self._conn.execute(DROP_EXTRACTS, {"space": self._space, "numbers": numbers})
+        self._db.run(DROP_EXTRACTS, {"numbers": numbers})
         for number, row in zip(numbers, rows, strict=True):
             if extract := row.get("extract"):
                 pages = None
                 if extract.pages:
                     pages = json.dumps(extract.pages)
-                given = {
-                    "number": number,
-                    "space": self._space,
-                    "pages": pages,
-                    "content": text(extract.text),
-                }
-                self._conn.execute(PUT_EXTRACT, given)
+                given = {"number": number, "pages": pages, "content": extract.text}
+                self._db.run(PUT_EXTRACT, given)
         return numbers
 
     def new_ids(self, count: int) -> Sequence[int]:
         """Reserve consecutive ids for `count` chunks."""
         if not count:
             return ()
-        last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": count})[1]
+        [(_, last, _)] = self._db.all(TAKE_IDS, {"lock": LOCK, "count": count})
         return range(last - count + 1, last + 1)
 
     def put_chunks(
@@ -448,17 +282,16 @@ class Documents:
         if not ids:
             return
         of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
-        embeddings, embedded = self._embeddings.as_array([data for data, _ in of_chunks])
+        embeddings = self._embeddings.as_vectors([data for data, _ in of_chunks])
         values: dict[str, Any] = {
-            column: made(chunk[column] for chunk in chunks) for column, made in COLUMNS.items()
+            column: [_cleaned(chunk[column]) for chunk in chunks] for column in COLUMNS
         }
         values |= {
-            "documents": bigints(numbers),
+            "documents": list(numbers),
             "embeddings": embeddings,
-            "truncated": integers(cut for _, cut in of_chunks),
+            "truncated": [cut for _, cut in of_chunks],
         }
-        self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
-        self._embeddings.index_after_put(embedded)
+        self._db.run(PUT_CHUNKS, values | {"first": ids[0]})
 
     def index(
         self, ids: Sequence[int], found: Iterable[Terms], chunks: Iterable[Mapping[str, Any]]
@@ -468,29 +301,79 @@ class Documents:
         self._postings.add(zip(ids, found, contents, strict=True))
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
-        parameters = {"space": self._space, "doc_ids": list(map(text, doc_ids))}
-        ids = [id for (id,) in self._conn.all(CHUNKS_OF, parameters)]
+        parameters = {"doc_ids": self._db.encode_list(doc_ids)}
+        ids = list(self._db.column(CHUNKS_OF, parameters))
         if keep:
             self._embeddings.keep(ids)
         self.remove_chunks(ids)
-        self._conn.execute(DELETE_DOCUMENTS, parameters)
+        self._db.run(DELETE_DOCUMENTS, parameters)
         return len(ids)
 
     def remove_chunks(self, ids: Sequence[int]) -> None:
         if ids:
             self._postings.remove(ids)
-            self._conn.execute(DELETE_CHUNKS, {"space": self._space, "ids": list(ids)})
+            self._db.run(DELETE_CHUNKS, {"ids": list(ids)})
 
-    def touch(self, doc_id: str, mtime: float, size: int) -> None:
-        self._conn.execute(
-            TOUCH, {"mtime": mtime, "size": size, "space": self._space, "doc_id": text(doc_id)}
-        )
-
-    def growing(self, doc_id: str, collection: str | None) -> "GrowingDocument":
-
+    def growing(self, doc_id: str, collection: str | None) -> GrowingDocument:
         return GrowingRows(
-            self._conn, self._space, self._embeddings, self._postings, self, doc_id, collection
+            self._database, self._embeddings, self._postings, self, doc_id, collection
         )
+
+
+OF_GROWING = """
+from   chunks c join documents d on d.space = c.space and d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s
+"""
+
+
+class GrowingRows(GrowingDocument):
+    """A document that grows, in these tables."""
+
+    FIRST_DATE = f"select c.date {OF_GROWING} and c.date is not null order by c.id limit 1"
+    FROM_LAST = f"""
+    select c.chunk_id, c.start_line, c.end_line, c.heading, c.date {OF_GROWING} order by c.id desc
+    """
+    CHUNK_BEFORE = f"select c.id {OF_GROWING} order by c.id limit 1 offset %(first)s - 1"
+    CHUNKS_NOW = f"""
+    select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date, c.role
+    {OF_GROWING} and c.id > %(last)s order by c.id
+    """
+    KEPT = f"select count(*), max(c.id) {OF_GROWING} and c.id <= %(last)s"
+    AFTER = f"select c.id {OF_GROWING} and c.id > %(last)s"
+    # The first chunk is also indexed by the metadata and the titles.
+    FIRST_KEPT = f"""
+    select min(c.id), d.metadata {OF_GROWING} and c.id <= %(last)s group by d.metadata
+    """
+    TITLES = Links.TITLES
+
+    def __init__(
+        self,
+        database: SpaceDatabase,
+        embeddings: PostgresEmbeddings,
+        postings: Postings,
+        documents: PostgresDocuments,
+        doc_id: str,
+        collection: str | None,
+    ) -> None:
+        super().__init__(database, embeddings, doc_id, collection)
+        self._database = database
+        self._postings = postings
+        self._documents = documents
+
+    def _replace(
+        self, row: Mapping[str, Any], links: DocumentLinks, again: list[int], after: list[int]
+    ) -> None:
+        for first in again:
+            self._postings.take_out(first)
+        self._documents.remove_chunks(after)
+        [number] = self._documents.put_rows([row])
+        put_links(self._database, [(number, row, links)])
+        self._postings.add_again(again)
+        new = self._with_names(row, self._postings.titles_and_aliases(number))
+        chunks = [chunk for chunk, _ in new]
+        ids = self._documents.new_ids(len(new))
+        self._documents.put_chunks(ids, [number] * len(new), chunks, {})
+        self._documents.index(ids, [found for _, found in new], chunks)
 
 
 class StoredChunk(NamedTuple):
@@ -530,7 +413,7 @@ def unchanged_start(
             before.may_stay
             and content_hash not in new_vectors
             and before.embedded == (content_hash in known)
-            and bytes(before.content_hash) == content_hash
+            and before.content_hash == content_hash
             and before.indexed == list(of_chunk)
             and all(getattr(before, column) == _cleaned(chunk[column]) for column in STAYING)
         )
@@ -564,14 +447,3 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
         "host": None if path is None else here(),
     }
     return {key: _cleaned(value) for key, value in values.items()}
-
-
-def _stored(row: tuple[Any, ...]) -> StoredDocument:
-    """Make a StoredDocument. A path on another host gets the host's name in front, so that it does
-    not match any file here.
-    """
-    doc_id, path, mtime, size, content_hash, chunking, host = row
-    name = from_column(path)
-    if host is not None and host != here():
-        name = f"{host}:{name}"
-    return StoredDocument(doc_id, name, mtime, size, content_hash and bytes(content_hash), chunking)

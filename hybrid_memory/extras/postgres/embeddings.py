@@ -1,23 +1,19 @@
-"""The statements on the embeddings of chunks, and on spare ones."""
+"""The statements on the embeddings of chunks, on spare ones, and on those of queries."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from functools import cached_property
-from struct import pack
 from typing import Any
 
-import psycopg
-
 from ...storage.embeddings import Embeddings, SpareEmbeddings, model_key
-from ...storage.encoding import decode_embedding, encode_embedding, unit
-from ...storage.rows import Identity, Pending, Vectors
-from .connection import Array, bigints, integers, values_of
-from .database import SpaceDatabase
+from ...storage.encoding import UnitVector, decode_embedding, encode_embedding, unit
+from ...storage.query_cache import QueryCache
+from ...storage.rows import Identity, Vectors
+from .database import SpaceDatabase, numbers
 from .vectors import ensure_index
 
 PUT_SPARE = """
 insert into spare_embeddings (space, model, content_hash, embedding, truncated)
-values (%(space)s, %(model)s, %(hash)s, %(embedding)s::real[]::vector, %(truncated)s)
+select %(space)s, %(model)s, new.*
+from   unnest(%(hashes)s::bytea[], %(embeddings)s::vector[], %(truncated)s::boolean[]) new
 on conflict (space, model, content_hash) do update
 set embedding = excluded.embedding, truncated = excluded.truncated, kept_at = excluded.kept_at
 """
@@ -91,11 +87,6 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
     """
     COUNT_LACKING = f"select count(*) from chunks c where {LACKS}"
 
-    def __init__(self, database: SpaceDatabase) -> None:
-        super().__init__(database)
-        self._conn = database.connection
-        self._space = database.space
-
     def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
         wanted = {"model": model_key(identity), "hashes": list(hashes)}
         return _vectors(self._db.all(KNOWN_SPARE, wanted))
@@ -109,17 +100,13 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
         self._db.run(RESTORE, {"model": model_key(identity)})
 
     def put(self, identity: Identity, vectors: Vectors) -> None:
-        of_model = {"space": self._space, "model": model_key(identity)}
-        rows = [
-            of_model
-            | {
-                "hash": content_hash,
-                "embedding": list(unit(decode_embedding(data)) or ()) or None,
-                "truncated": cut,
-            }
-            for content_hash, (data, cut) in vectors.items()
-        ]
-        self._conn.many(PUT_SPARE, rows)
+        columns = {
+            "model": model_key(identity),
+            "hashes": list(vectors),
+            "embeddings": [_written(unit(decode_embedding(data))) for data, _ in vectors.values()],
+            "truncated": [cut for _, cut in vectors.values()],
+        }
+        self._db.run(PUT_SPARE, columns)
 
     def trim(self, identity: Identity, megabytes: float, days: float) -> None:
         kept = self._next_model()
@@ -131,37 +118,32 @@ class PostgresSpareEmbeddings(SpareEmbeddings):
         self._db.run(TAKE_OVER, {"model": model})
 
 
+def _written(vector: UnitVector | None) -> str | None:
+    """A vector as pgvector reads it."""
+    return None if vector is None else str(list(vector))
+
+
 def _vectors(rows: Iterable[tuple[Any, ...]]) -> Vectors:
     """Embeddings by content hash, from rows of content hash, numbers, and whether the text was cut."""
-    return {bytes(hash): (encode_embedding(vector), cut) for hash, vector, cut in rows}
+    return {hash: (encode_embedding(vector), cut) for hash, vector, cut in rows}
 
 
 KNOWN = """
 select distinct on (content_hash) content_hash, embedding::real[], truncated
 from   chunks where space = %(space)s and content_hash = any(%(hashes)s) and embedding is not null
 """
-STILL_PENDING = """
-select id, content_hash from chunks where space = %(space)s and id = any(%(ids)s) and embedding is null
-"""
 MARK_UNEMBEDDABLE = """
 update chunks set unembeddable = true
 where  space = %(space)s and content_hash = any(%(hashes)s) and embedding is null and not unembeddable
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
-VECTOR = "select 'vector'::regtype::oid::bigint"
-CLEAR = """
-update chunks set embedding = null, truncated = false
-where  space = %(space)s and id = any(%(ids)s) and embedding is not null
-"""
 PUT = """
-update chunks c set embedding = new.embedding, truncated = new.truncated::boolean
-from   unnest(%(ids)s::bigint[], %(embeddings)s::vector[], %(truncated)s::int[])
+update chunks c
+set    embedding = new.embedding, truncated = new.truncated and new.embedding is not null
+from   unnest(%(ids)s::bigint[], %(embeddings)s::vector[], %(truncated)s::boolean[])
        new (id, embedding, truncated)
 where  c.space = %(space)s and c.id = new.id
 """
-
-# Embeddings in a large batch: more will come, and an index is built faster when all are there
-MANY = 1000
 
 
 class PostgresEmbeddings(Embeddings):
@@ -181,6 +163,10 @@ class PostgresEmbeddings(Embeddings):
     order  by id desc
     limit  %(batch)s
     """
+    STILL_PENDING = """
+    select id, content_hash from chunks
+    where  space = %(space)s and id = any(%(ids)s) and embedding is null
+    """
     COUNT_WITHOUT = "select count(*) from chunks where space = %(space)s and embedding is null"
     COUNT_PENDING = f"{COUNT_WITHOUT} and not unembeddable"
     WAS_LATE = """
@@ -196,94 +182,42 @@ class PostgresEmbeddings(Embeddings):
 
     def __init__(self, database: SpaceDatabase) -> None:
         super().__init__(database, PostgresSpareEmbeddings(database))
-        self._conn = database.connection
-        self._space = database.space
+        self._database = database
 
     def _of_chunks(self, hashes: Sequence[bytes]) -> Vectors:
         return _vectors(self._db.all(KNOWN, {"hashes": list(hashes)}))
 
-    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        rows = self._db.all(STILL_PENDING, {"ids": [chunk.id for chunk in batch]})
-        left = {(id, bytes(content_hash)) for id, content_hash in rows}
-        return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
-
-    def _write_at_once(self, statement: str, parameters: dict[str, Any]) -> bool:
-        if self._conn.in_transaction or self._conn.is_standby:
-            return False
-        with suppress(psycopg.Error), self._conn.plain_transaction():
-            self._conn.execute("set local lock_timeout = 1")
-            given = parameters | {"space": self._space}
-            return self._conn.execute(statement, given).rowcount == 1
-        return False
-
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         given = list(rows)
-        embeddings = self._encode([embedding for _, embedding, _ in given])
-        if refused := [id for (id, *_), each in zip(given, embeddings, strict=True) if not each]:
-            self._db.run(CLEAR, {"ids": refused})
-        units = [row for row, each in zip(given, embeddings, strict=True) if each]
-        if units:
-            columns = {
-                "ids": bigints(id for id, *_ in units),
-                "embeddings": values_of(self._vector_type, filter(None, embeddings)),
-                "truncated": integers(cut for *_, cut in units),
-            }
-            self._db.run(PUT, columns)
-        self.index_after_put(len(units))
+        vectors = self.as_vectors([embedding for _, embedding, _ in given])
+        columns = {
+            "ids": numbers(id for id, *_ in given),
+            "embeddings": vectors,
+            "truncated": [cut for *_, cut in given],
+        }
+        self._db.run(PUT, columns)
+        self._ensure_index()
 
-    def as_array(self, embeddings: Sequence[bytes]) -> tuple[Array | None, int]:
-        """Embeddings as an array of vectors, and how many of them have a direction. The others are
-        null in the array.
-
-        Raises ValueError as `_encode` does.
-        """
-        if not any(embeddings):
-            return None, 0
-        vectors = self._encode(embeddings)
-        return values_of(self._vector_type, vectors), sum(each is not None for each in vectors)
-
-    def _encode(self, embeddings: Sequence[bytes]) -> list[bytes | None]:
-        """Embeddings at length 1, in pgvector's binary form; None for one without a direction.
+    def as_vectors(self, embeddings: Sequence[bytes]) -> list[str | None]:
+        """Embeddings at length 1, as pgvector reads them; None for one without a direction.
 
         Raises ValueError for an embedding whose dimension is not that of the others.
         """
-        dims = self._dims()
-        found: list[bytes | None] = []
+        dims = self._dims() if any(embeddings) else 0
+        found: list[str | None] = []
         for data in embeddings:
-            vector = None
-            if data:
-                vector = unit(decode_embedding(data))
-            if vector is None:
-                found.append(None)
-                continue
-            dims = dims or len(vector)
-            if len(vector) != dims:
+            vector = unit(decode_embedding(data))
+            dims = dims or len(vector or ())
+            if vector and len(vector) != dims:
                 raise ValueError(
                     f"an embedding has {len(vector)} dimensions, the others have {dims}"
                 )
-            found.append(pack(f">hh{dims}f", dims, 0, *vector))
+            found.append(_written(vector))
         return found
-
-    @cached_property
-    def _vector_type(self) -> int:
-        """The server's OID of the type `vector`."""
-        return int(self._conn.one(VECTOR)[0])
-
-    def index_after_put(self, count: int) -> None:
-        """Create the index if there are enough embeddings by now, but not after a large batch: more
-        will come, and then `restore`.
-        """
-        if 0 < count < MANY:
-            self.ensure_index()
-
-    def ensure_index(self) -> None:
-        """Create the HNSW index if there are enough embeddings."""
-        if dims := self._dims():
-            ensure_index(self._conn, dims)
 
     def _dims(self) -> int:
         """The dimensions of the stored embeddings; 0 before the first."""
-        [dims] = self._conn.first(DIMS, {"space": self._space}) or (0,)
+        [dims] = self._db.first(DIMS) or (0,)
         return int(dims)
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
@@ -293,4 +227,26 @@ class PostgresEmbeddings(Embeddings):
     def restore(self) -> None:
         if identity := self.identity():
             self.spare.restore(identity)
-            self.ensure_index()
+            self._ensure_index()
+
+    def _ensure_index(self) -> None:
+        """Create the HNSW index if there are enough embeddings."""
+        if dims := self._dims():
+            ensure_index(self._database, dims)
+
+
+class SpaceQueryCache(QueryCache):
+    """The table of the embeddings of queries, and of reranker scores."""
+
+    GET = (
+        "select embedding, used_at from query_embeddings where space = %(space)s and key = %(key)s"
+    )
+    PUT = """
+    insert into query_embeddings (space, key, embedding, used_at)
+    values (%(space)s, %(key)s, %(value)s, %(now)s)
+    on conflict (space, key) do update set embedding = excluded.embedding, used_at = excluded.used_at
+    """
+    EVICT = """
+    delete from query_embeddings where space = %(space)s and key in (
+        select key from query_embeddings where space = %(space)s order by used_at desc, key offset %(size)s)
+    """

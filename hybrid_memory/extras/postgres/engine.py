@@ -17,19 +17,17 @@ from ... import messages as log
 from ...errors import MissingStoreError, StoreError, WayOut
 from ...storage.filters import Filters
 from . import schema
-from .catalog import PostgresCatalog
+from .catalog import PostgresCatalog, PostgresSources
 from .checks import Checks
 from .chunks import Links, PostgresChunks
 from .connection import Connection, OnWait
 from .database import SpaceDatabase
-from .documents import Documents
-from .embeddings import PostgresEmbeddings
+from .documents import PostgresDocuments
+from .embeddings import PostgresEmbeddings, SpaceQueryCache
 from .fts5 import Tokenizer
 from .keyword import KeywordIndex
 from .postings import Postings
-from .query_cache import QueryCache
 from .selection import EVERYTHING, Selection, condition
-from .sources import PostgresSources
 from .vectors import VectorIndex, rebuild
 
 DEFAULT_SPACE = "default"
@@ -52,23 +50,6 @@ select relname from pg_stat_user_tables
 where  schemaname = 'hybrid_memory' and relname = any(%(tables)s)
 and    n_dead_tup > greatest(%(least)s, n_live_tup * %(share)s)
 """
-VACUUMED = (
-    "documents",
-    "extracts",
-    "names",
-    "links",
-    "tags",
-    "chunks",
-    "terms",
-    "postings",
-    "words",
-    "spare_embeddings",
-)
-# The columns that conditions use, for tables whose other columns have many values
-ANALYZED = {
-    "chunks": "(space, id, document, date, content_hash, embedding)",
-    "postings": "(term, space, first)",
-}
 
 
 class PostgresStorage:
@@ -101,11 +82,10 @@ class PostgresStorage:
             with self.guarded("cannot open"):
                 schema.prepare(self.connection, create=create)
                 self.connection.prepare_session()
-                self._space = self._find_space(space, create)
+                self._database = SpaceDatabase(self.connection, self._find_space(space, create))
         except BaseException:
             self.connection.close()
             raise
-        self._database = SpaceDatabase(self.connection, self._space)
         self.chunks = PostgresChunks(self._database)
         self.embeddings = PostgresEmbeddings(self._database)
 
@@ -130,11 +110,11 @@ class PostgresStorage:
 
     @cached_property
     def _postings(self) -> Postings:
-        return Postings(self.connection, self._space, self._tokenizer)
+        return Postings(self._database, self._tokenizer)
 
     @cached_property
-    def documents(self) -> Documents:
-        return Documents(self.connection, self._space, self.embeddings, self._postings)
+    def documents(self) -> PostgresDocuments:
+        return PostgresDocuments(self._database, self.embeddings, self._postings)
 
     @cached_property
     def catalog(self) -> PostgresCatalog:
@@ -146,41 +126,41 @@ class PostgresStorage:
 
     @property
     def links(self) -> Links:
-        return Links(self.connection, self._space)
+        return Links(self._database)
 
     @cached_property
     def checks(self) -> Checks:
-        return Checks(self.connection, self._space)
+        return Checks(self._database)
 
     def keyword(self, chosen: Selection | None = None) -> KeywordIndex:
-        return KeywordIndex(self.connection, self._space, self._tokenizer, chosen)
+        return KeywordIndex(self._database, self._tokenizer, chosen)
 
     def vectors(self, chosen: Selection | None = None) -> VectorIndex:
-        return VectorIndex(self.connection, self._space, chosen)
+        return VectorIndex(self._database, chosen)
 
-    def query_cache(self, size: int) -> QueryCache:
-        return QueryCache(self.connection, self._space, size)
+    def query_cache(self, size: int) -> SpaceQueryCache:
+        return SpaceQueryCache(self._database, size)
 
     @contextmanager
     def selection(self, filters: Filters, today: date | None = None) -> Iterator[Selection | None]:
-        where, parameters = condition(self.connection, self._space, filters, today)
+        where, parameters = condition(self._database, filters, today)
         if where == EVERYTHING and not filters.without:
             yield None
             return
         without = self.keyword().chunks_with(filters.without)
-        yield Selection(self.connection, self._space, where, parameters, without)
+        yield Selection(self._database, where, parameters, without)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with (
             self.guarded("cannot write"),
-            self.connection.write_transaction(self._space, self._on_wait),
+            self.connection.write_transaction(self._database.space, self._on_wait),
         ):
             try:
                 schema.check_version(self.connection)
                 yield
                 self._postings.flush()
-                self.connection.execute(CHANGED, {"space": self._space})
+                self._database.run(CHANGED)
             finally:
                 self._postings.forget()
         if (
@@ -196,7 +176,7 @@ class PostgresStorage:
     def _vacuum(self) -> None:
         """Free the space of dead rows in tables that have many."""
         self.connection.execute(FLUSH_STATISTICS)
-        given = {"tables": list(VACUUMED), "least": MANY_DEAD, "share": DEAD_SHARE}
+        given = {"tables": list(schema.OF_A_SPACE), "least": MANY_DEAD, "share": DEAD_SHARE}
         for (table,) in self.connection.all(WITH_DEAD_ROWS, given):
             self._quietly(f"vacuum (skip_locked) {table}")
 
@@ -209,8 +189,8 @@ class PostgresStorage:
         """Update the server's statistics about its rows. Until it does so by itself, searches would
         be slow.
         """
-        for table in VACUUMED:
-            self._quietly(f"analyze {table} {ANALYZED.get(table, '')}")
+        for table in schema.OF_A_SPACE:
+            self._quietly(f"analyze {table}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -222,7 +202,7 @@ class PostgresStorage:
                 yield
 
     def state(self) -> int:
-        return int(self.connection.one(STATE, {"space": self._space})[0])
+        return self._database.number(STATE)
 
     def interrupt(self) -> None:
         self.connection.interrupt()
@@ -247,12 +227,12 @@ class PostgresStorage:
 
     def rebuild_indexes(self) -> None:
         self._postings.rebuild()
-        rebuild(self.connection, self._space)
+        rebuild(self._database)
 
     def compact(self) -> None:
         with self.guarded("cannot write"):
             self.connection.to_primary()
-            for table in VACUUMED:
+            for table in schema.OF_A_SPACE:
                 self._quietly(f"vacuum (analyze) {table}")
 
     def close(self) -> None:

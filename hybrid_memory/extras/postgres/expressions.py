@@ -19,7 +19,7 @@ from ...storage.bm25 import (
 from ...storage.spelling import Choice, parts_of_similar
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
-from .connection import Connection, bigints, integers
+from .database import SpaceDatabase, numbers
 from .fts5 import LONGEST, Tokenizer
 from .postings import (
     COLUMN_END,
@@ -115,8 +115,9 @@ class Adjacent(NamedTuple):
 class Phrases:
     """Looks up terms, each once. Use it for one state of the store."""
 
-    def __init__(self, conn: Connection, space: int, tokenizer: Tokenizer) -> None:
-        self._conn, self._space, self._tokenizer = conn, space, tokenizer
+    def __init__(self, database: SpaceDatabase, tokenizer: Tokenizer) -> None:
+        self._db = database
+        self._tokenizer = tokenizer
         self._known: dict[Term, Phrase] = {}
 
     def of(self, wanted: Sequence[Term]) -> list[Phrase]:
@@ -125,7 +126,7 @@ class Phrases:
         if new:
             stems = self._tokenizer.terms([" ".join(map(stemmed, term.tokens)) for term in new])
             texts = list({stem for each in stems for stem in each})
-            rows = self._conn.all(TERMS, {"space": self._space, "terms": texts})
+            rows = self._db.all(TERMS, {"terms": texts})
             ids = {text: (id, frequency) for text, id, frequency in rows}
             found = [
                 self._phrase(of_term, term.prefix, ids)
@@ -147,7 +148,6 @@ class Phrases:
         else:
             stem = word
         parameters = {
-            "space": self._space,
             "parts": [f"%{part}%" for part in parts_of_similar(word, stem)],
             "longest": LONGEST_TERM,
             "symbols": SYMBOLS,
@@ -155,7 +155,7 @@ class Phrases:
         counts: dict[str, int] = {}
 
         def vocabulary(first: str, end: str) -> str:
-            terms = dict(self._conn.all(ALIKE, parameters | {"first": first, "end": end}))
+            terms = dict(self._db.all(ALIKE, parameters | {"first": first, "end": end}))
             counts.update(terms)
             return "\n" + "".join(f"{term}\n" for term in terms)
 
@@ -164,8 +164,7 @@ class Phrases:
 
     def _word_for(self, term: str) -> str:
         """A word of a chunk for a term, which is a stem."""
-        texts = self._conn.all(TEXT_WITH, {"space": self._space, "term": term})
-        return word_of_stem(term, " ".join(text for (text,) in texts))
+        return word_of_stem(term, " ".join(self._db.column(TEXT_WITH, {"term": term})))
 
     def found(self, phrase: Phrase) -> Found:
         """The chunks that have a phrase of these."""
@@ -175,13 +174,11 @@ class Phrases:
 
     def postings(self, terms: Sequence[int]) -> Found:
         """The chunks that have any of these terms."""
-        *_, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (0,)
+        *_, dead = self._db.first(SIZE_OF_SPACE) or (0,)
         live = ""
         if dead:
             live = f"where {IS_LIVE.format(chunk='p.chunk')}"
-        rows = self._conn.all(
-            OF_TERMS.format(live=live), {"space": self._space, "ids": list(terms)}
-        )
+        rows = self._db.all(OF_TERMS.format(live=live), {"ids": list(terms)})
         return [(chunk, weight, length) for chunk, weight, length in rows]
 
     def _phrase(
@@ -209,32 +206,26 @@ class Phrases:
             return phrase
         found = self.found(phrase)
         [stems] = self._tokenizer.terms([" ".join(map(stemmed, others))])
-        ids = dict(self._conn.all(IDS, {"space": self._space, "terms": list(set(stems))}))
+        ids = dict(self._db.all(IDS, {"terms": list(set(stems))}))
         if all(stem in ids for stem in stems):
             given = {
-                "space": self._space,
-                "ids": bigints(chunk for chunk, *_ in found),
-                "terms": integers(ids.values()),
+                "ids": numbers(chunk for chunk, *_ in found),
+                "terms": numbers(ids.values()),
             }
-            having = {chunk for (chunk,) in self._conn.all(HAVING_ALL, given)}
+            having = set(self._db.column(HAVING_ALL, given))
             found = [row for row in found if row[0] not in having]
         return Phrase(len(found), found=found, more=phrase.frequency - len(found))
 
     def _beginning(self, start: str) -> list[int]:
         end = start + (LAST if len(start) <= LONGEST else "")
-        return [
-            id
-            for (id,) in self._conn.all(
-                BEGINNING, {"space": self._space, "start": start, "end": end}
-            )
-        ]
+        return list(self._db.column(BEGINNING, {"start": start, "end": end}))
 
     def _together(self, wanted: Sequence[Adjacent]) -> list[Phrase]:
         """Look up phrases, all at once."""
         found: list[Found] = [[] for _ in wanted]
         if wanted:
             parts = map(_statement, range(len(wanted)), wanted)
-            rows = self._conn.all("union all".join(parts), {"space": self._space})
+            rows = self._db.all("union all".join(parts))
             for number, chunk, weight, length in rows:
                 found[number].append((chunk, weight, length))
         return [Phrase(len(each), found=each) for each in found]
@@ -290,14 +281,14 @@ limit    %(limit)s
 
 
 def substring_search(
-    conn: Connection, space: int, chosen: Selection | None, query: Query, limit: int
+    database: SpaceDatabase, chosen: Selection | None, query: Query, limit: int
 ) -> list[tuple[int, float]]:
     """The chunks that contain fragments of the query, with the share of all fragments that they
     contain.
     """
     rows, parameters = chosen.condition("c.id") if chosen else ("", {})
     counts: list[str] = []
-    given: dict[str, Any] = {"space": space, "limit": limit}
+    given: dict[str, Any] = {"limit": limit}
     for fragment in query.fragments:
         name = f"f{len(counts)}"
         spellings = [fragment, fragment.lower(), fragment.upper(), fragment.title()]
@@ -311,6 +302,5 @@ def substring_search(
     statement = SEARCH.format(
         count=" + ".join(counts), any=" or ".join(f"{each} > 0" for each in counts), rows=rows
     )
-    return [
-        (id, matches / len(counts)) for id, matches in conn.all(statement, {**parameters, **given})
-    ]
+    found = database.all(statement, {**parameters, **given})
+    return [(id, matches / len(counts)) for id, matches in found]

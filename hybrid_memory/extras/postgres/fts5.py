@@ -22,56 +22,29 @@ class Tokenizer:
     """Turns words into terms."""
 
     def __init__(self) -> None:
-        self._terms: dict[str, str] = {}  # by word
-        self._others: dict[str, list[str]] = {}  # of the few words that have no term, or several
+        self._terms: dict[
+            str, list[str]
+        ] = {}  # of each word: one, or for a few words none or several
 
     def terms(self, texts: Sequence[str]) -> list[list[str]]:
         """The terms of each text, in order. Texts are words separated by spaces, as the analyzer
         writes them.
         """
         split = [text.split() for text in texts]
-        found = list(map(self._single_terms, split))
-        if unknown := [words for words, terms in zip(split, found, strict=True) if terms is None]:
-            self._learn(set().union(*unknown))
-        return [
-            self._all_terms(words) if terms is None else terms
-            for words, terms in zip(split, found, strict=True)
-        ]
-
-    def _single_terms(self, words: Sequence[str]) -> list[str] | None:
-        """The terms of words, or None if a word is new or does not have exactly one term."""
-        try:
-            return list(map(self._terms.__getitem__, words))
-        except KeyError:
-            return None
-
-    def _all_terms(self, words: Sequence[str]) -> list[str]:
-        terms = self._single_terms(words)
-        if terms is None:
-            terms = []
-            for word in words:
-                terms += self._others[word] if word in self._others else [self._terms[word]]
-        return terms
-
-    def _learn(self, words: set[str]) -> None:
         if len(self._terms) > MOST_KNOWN:
             self._terms.clear()
-        for word, made in self._tokenized(words.difference(self._terms, self._others)).items():
-            if len(made) == 1:
-                self._terms[word] = made[0]
-            else:
-                self._others[word] = made
+        self._learn({word for words in split for word in words}.difference(self._terms))
+        return [[term for word in words for term in self._terms[word]] for words in split]
 
-    def _tokenized(self, words: Collection[str]) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {word: [] for word in words}
-        numbered = list(found)
+    def _learn(self, words: Collection[str]) -> None:
+        numbered = list(words)
+        self._terms |= {word: [] for word in numbered}
         self._database.executemany(
             "insert into words (rowid, word) values (?, ?)", enumerate(numbered)
         )
         for number, term in self._database.execute(TOKENS):
-            found[numbered[number]].append(shorten(term))
+            self._terms[numbered[number]].append(shorten(term))
         self._database.rollback()
-        return found
 
     @cached_property
     def _database(self) -> sqlite3.Connection:

@@ -12,7 +12,8 @@ from ...storage.keyword import BM25Index
 from ...storage.rows import KeywordLeg, Ranking
 from ...storage.spelling import Choice
 from ...text.query import Query, Term
-from .connection import Connection, bigints, doubles, integers
+from .chunks import in_order
+from .database import SpaceDatabase, numbers
 from .expressions import Phrases, substring_search
 from .fts5 import Tokenizer
 from .postings import IS_LIVE, SIZE_OF_SPACE, decoded
@@ -50,12 +51,11 @@ where chunk in (select chunk from chosen union all select unnest(%(also)s::bigin
 """
 SEARCH = """
 select chunk, total
-from   (select chunk, {total} order by chunk = any(%(also)s::bigint[]) desc, total desc) found
+from   (select chunk, sum(score) as total from ({parts}) part
+        group by chunk order by chunk = any(%(also)s::bigint[]) desc, total desc) found
 {live}
 limit  %(limit)s
 """
-SUM = "sum(score) as total from ({parts}) part group by chunk"
-OF_ONE_TERM = "score as total from ({parts}) part"  # which adds one part to a chunk
 
 DOC_IDS = """
 select c.id, d.doc_id from chunks c join documents d on d.space = c.space and d.number = c.document
@@ -68,15 +68,14 @@ class KeywordIndex(BM25Index):
 
     def __init__(
         self,
-        conn: Connection,
-        space: int,
+        database: SpaceDatabase,
         tokenizer: Tokenizer,
         chosen: Selection | None = None,
     ) -> None:
         super().__init__(chosen)
-        self._conn, self._space, self._chosen = conn, space, chosen
-        self._phrases = Phrases(conn, space, tokenizer)
-        self._documents: dict[int, str] = {}  # id of the document of each chunk looked up
+        self._db = database
+        self._chosen = chosen
+        self._phrases = Phrases(database, tokenizer)
 
     def size(self) -> int:
         return self._sizes[0]
@@ -86,8 +85,7 @@ class KeywordIndex(BM25Index):
         """The number of chunks, their mean length in tokens, and whether postings have entries of
         removed chunks.
         """
-        row = self._conn.once(SIZE_OF_SPACE, {"space": self._space})
-        chunks, tokens, dead = row or (0, 0, 0)
+        chunks, tokens, dead = self._db.first(SIZE_OF_SPACE) or (0, 0, 0)
         return chunks, (tokens or 1) / (chunks or 1), bool(dead)
 
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
@@ -118,7 +116,7 @@ class KeywordIndex(BM25Index):
         )
 
     def _search_fragments(self, query: Query, limit: int) -> Ranking:
-        return substring_search(self._conn, self._space, self._chosen, query, limit)
+        return substring_search(self._db, self._chosen, query, limit)
 
     def _run(
         self,
@@ -156,10 +154,9 @@ class KeywordIndex(BM25Index):
         counted = [each.frequency_for_idf for each in self._phrases.of([*choosing, *others])]
         size = max(size, *counted, 1)
         given: dict[str, Any] = {
-            "space": self._space,
             "fixed": K1 * (1 - B),
             "per_token": K1 * B / average,
-            "also": bigints(also),
+            "also": numbers(also),
         }
         given |= parameters | self._postings("choosing", choosing, size)
         parts = CHOSEN
@@ -167,11 +164,10 @@ class KeywordIndex(BM25Index):
             parts = CHOSEN_AND_OTHERS
             given |= self._postings("others", others, size)
         live = f"where {IS_LIVE.format(chunk='found.chunk')}" if has_dead else ""
-        total = (OF_ONE_TERM if len(counted) == 1 else SUM).format(parts=parts.format(rows=rows))
-        statement = SEARCH.format(total=total, live=live)
+        statement = SEARCH.format(parts=parts.format(rows=rows), live=live)
 
         def read(most: int) -> Ranking:
-            hits = self._conn.all(statement, {**given, "limit": most})
+            hits = self._db.all(statement, {**given, "limit": most})
             return _levelled(sorted(hits, key=lambda hit: -hit[1]))
 
         return self._best_and(read, limit, also)
@@ -187,22 +183,19 @@ class KeywordIndex(BM25Index):
             found += phrase.found
             most_of_found += [most] * len(phrase.found)
         return {
-            f"{of}_terms": integers(words),
-            f"{of}_most": doubles(most_of_words),
-            f"{of}_chunks": bigints(chunk for chunk, *_ in found),
-            f"{of}_weights": doubles(weight for _, weight, _ in found),
-            f"{of}_lengths": integers(length for *_, length in found),
-            f"{of}_phrases_most": doubles(most_of_found),
+            f"{of}_terms": numbers(words),
+            f"{of}_most": numbers(most_of_words),
+            f"{of}_chunks": numbers(chunk for chunk, *_ in found),
+            f"{of}_weights": numbers(weight for _, weight, _ in found),
+            f"{of}_lengths": numbers(length for *_, length in found),
+            f"{of}_phrases_most": numbers(most_of_found),
         }
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
-        new = [id for id in ids if id not in self._documents]
-        if new:
-            self._documents |= self._conn.all(DOC_IDS, {"space": self._space, "ids": new})
-        return ((id, self._documents[id]) for id in ids if id in self._documents)
+        return self._db.all(DOC_IDS, {"ids": list(ids)})
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        return [id for doc_id, id in sorted((doc_id, id) for id, doc_id in self._doc_ids(ids))]
+        return in_order(self._db, ids)
 
 
 def _levelled(hits: Ranking) -> Ranking:

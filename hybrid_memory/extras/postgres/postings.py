@@ -20,20 +20,16 @@ one slice before the next is written. A search looks up in `words` which of its 
 exist.
 """
 
-import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from psycopg import Cursor
-
 from ...storage.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ...text import analyzer
 from ...text.terms import Terms, terms
-from .connection import Array, Connection, bigints, integers, texts
+from .database import SpaceDatabase, numbers, texts
 from .fts5 import Tokenizer
 
 SIZE = 128  # entries of a block; the server would store more of them outside of the row
@@ -74,12 +70,11 @@ insert into postings (term, space, first, last, entries) {PACKED}
 HAS_CHUNK = """
 exists (select from words where words.space = entry.space and words.chunk = entry.chunk)
 """
-OF_SMALL = {
-    "blocks": f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
-    "terms": "space = %(space)s and id = any(%(terms)s)",
-}
-MERGE_SMALL = MERGE.format(stays=HAS_CHUNK, **OF_SMALL)
-MERGE_ALL_SMALL = MERGE.format(stays="true", **OF_SMALL)  # if no chunk was removed
+MERGE_SMALL = MERGE.format(
+    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
+    terms="space = %(space)s and id = any(%(terms)s)",
+    stays=HAS_CHUNK,
+)
 SLICES = 16  # of the terms of a space
 MERGE_SLICES = MERGE.format(
     blocks=f"space = %(space)s and term %% {SLICES} = any(%(slices)s)",
@@ -177,7 +172,6 @@ from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], 
 """
 ADD_TOTALS = """
 update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s
-returning dead
 """
 
 # Removes chunks from the index, except for their entries in postings and the frequencies of terms:
@@ -240,8 +234,9 @@ class Postings:
     dead ones behind, and a term that leaves and comes back would get a new id.
     """
 
-    def __init__(self, conn: Connection, space: int, tokenizer: Tokenizer) -> None:
-        self._conn, self._space, self._tokenizer = conn, space, tokenizer
+    def __init__(self, database: SpaceDatabase, tokenizer: Tokenizer) -> None:
+        self._db = database
+        self._tokenizer = tokenizer
         self._waiting: list[tuple[int, Terms, str | None]] = []
         self._lost: Counter[int] = Counter()  # removed chunks, by id of a term
         self.added = 0  # chunks added since the server's statistics were last updated
@@ -261,9 +256,7 @@ class Postings:
 
     def add_again(self, ids: Sequence[int]) -> None:
         """Index chunks that are in the table already, in the order of their documents."""
-        for _, group in groupby(
-            self._conn.all(CHUNKS, {"space": self._space, "ids": list(ids)}), itemgetter(0)
-        ):
+        for _, group in groupby(self._db.all(CHUNKS, {"ids": list(ids)}), itemgetter(0)):
             rows = list(group)
             *_, doc_id, collection, metadata, is_first = rows[0]
             names = None
@@ -280,11 +273,12 @@ class Postings:
 
     def count(self) -> int:
         """The number of chunks in the index. Takes the same time for any number."""
-        return int(self._conn.one(SIZE_OF_SPACE, {"space": self._space})[0])
+        [(chunks, *_)] = self._db.all(SIZE_OF_SPACE)
+        return int(chunks)
 
     def titles_and_aliases(self, document: int) -> list[str]:
         """The titles and aliases of a document, by its number."""
-        return [name for (name,) in self._conn.all(TITLES_AND_ALIASES, {"document": document})]
+        return list(self._db.column(TITLES_AND_ALIASES, {"document": document}))
 
     def forget(self) -> None:
         """Discard what is waiting, after its transaction has failed."""
@@ -295,141 +289,105 @@ class Postings:
         """Write what is waiting."""
         rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
         if rows:
-            with without_garbage_collection():
-                self._write(rows)
+            self._write(rows)
         elif self._lost:
-            self._drop_unused(self._count({}))
+            self._count({})
 
     def _write(self, rows: list[tuple[int, Terms, str | None]]) -> None:
-        """Write chunks, in ascending order of their ids. Statements that take the server longest
-        are sent before values that take long to compute.
-        """
+        """Write chunks, in ascending order of their ids."""
         self.added += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
         of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
         entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
-        size = {"chunks": len(rows), "tokens": sum(map(len, lists)), "space": self._space}
-        totals = self._conn.execute(ADD_TOTALS, size)
-        found = self._conn.execute(IDS_OF_TERMS, {"space": self._space, "terms": texts(entries)})
+        size = {"chunks": len(rows), "tokens": sum(map(len, lists))}
+        self._db.run(ADD_TOTALS, size)
         known = {}
         full = []
-        for term, id, loose in found.fetchall():
+        for term, id, loose in self._db.all(IDS_OF_TERMS, {"terms": texts(entries)}):
             known[term] = id
             if loose >= LOOSE - 1:
                 full.append(id)
-        [(dead,)] = totals.fetchall()
         new = {term: entries[term] for term in entries if term not in known}
         ids = known | self._add_terms(new)
-        if full and dead:
-            self._merge(MERGE_SMALL, terms=full)
-        elif full:
-            self._merge(MERGE_ALL_SMALL, terms=full)
+        if full:
+            self._db.run(MERGE_SMALL, {"terms": full})
         written = _columns_of(rows)
-        sequences = _parts("sequences", integers, [_sequence(each, ids) for each in of_chunks])
-        unused = self._count({id: entries[term] for term, id in known.items()})
+        sequences = _parts("sequences", [_sequence(each, ids) for each in of_chunks])
+        self._count({id: entries[term] for term, id in known.items()})
         made = _blocks_of({ids[term]: of_term for term, of_term in entries.items()})
-        self._conn.execute(ADD_WORDS, {"space": self._space, **written, **sequences})
+        self._db.run(ADD_WORDS, {**written, **sequences})
         self._add_blocks(made)
-        self._drop_unused(unused)
 
     def _add_terms(self, new: dict[str, list[int]]) -> dict[str, int]:
         """Write new terms, and return their ids."""
         if not new:
             return {}
-        return dict(self._conn.all(NEW_TERMS, self._count_parameters(new) | {"terms": texts(new)}))
-
-    def _merge(self, statement: str, **which: Any) -> None:
-        self._conn.execute(statement, which | {"space": self._space})
+        return dict(self._db.all(NEW_TERMS, self._count_parameters(new) | {"terms": texts(new)}))
 
     def _add_blocks(self, made: Sequence[PostingBlock]) -> None:
         for start in range(0, len(made), BLOCKS):
             terms, firsts, lasts, written = zip(*made[start : start + BLOCKS], strict=True)
             columns = {
-                "terms": integers(terms),
-                "firsts": bigints(firsts),
-                "lasts": bigints(lasts),
-                **_parts("entries", bigints, written),
+                "terms": numbers(terms),
+                "firsts": numbers(firsts),
+                "lasts": numbers(lasts),
+                **_parts("entries", written),
             }
-            self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
+            self._db.run(ADD_BLOCKS, columns)
 
-    def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]] | None":
-        """Change the frequencies of existing terms, by id. Returns a cursor over the terms that no
-        chunk has any more, for `_drop_unused`; None if no chunks were removed.
+    def _count(self, entries: dict[int, list[int]]) -> None:
+        """Change the frequencies of existing terms, by id, and delete those that no chunk has any
+        more.
         """
         by_id = {id: entries.get(id, ()) for id in sorted({*entries, *self._lost})}
         added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
-        changes = self._count_parameters(by_id) | {
-            "ids": integers(by_id),
-            "counts": integers(added),
-        }
-        counted = self._conn.execute(COUNT_TERMS, changes)
-        if not self._lost:
-            return None
         self._lost.clear()
-        return counted
-
-    def _drop_unused(self, counted: "Cursor[tuple[Any, ...]] | None") -> None:
-        """Delete terms that no chunk has any more."""
-        unused = [id for (id,) in counted.fetchall()] if counted else []
-        if unused:
-            self._conn.execute(DROP_TERMS, {"space": self._space, "ids": unused})
+        changes = self._count_parameters(by_id) | {"ids": numbers(by_id), "counts": numbers(added)}
+        if unused := list(self._db.column(COUNT_TERMS, changes)):
+            self._db.run(DROP_TERMS, {"ids": unused})
 
     def _count_parameters(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
         """The number of entries of each term, and whether they make a small block."""
         counts = [len(of_term) for of_term in entries.values()]
-        small = integers(int(0 < count < SMALL) for count in counts)
-        return {"space": self._space, "counts": integers(counts), "small": small}
+        small = numbers(int(0 < count < SMALL) for count in counts)
+        return {"counts": numbers(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
         """Remove chunks from the index. Their ids are not used again."""
         if self._waiting:  # some of these chunks may be waiting
             self.flush()
         self.removed += len(ids)
-        lost = self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})
+        lost = self._db.all(REMOVE, {"ids": list(ids)})
         self._lost.update(dict(lost))
         self._merge_slices()
 
     def _merge_slices(self) -> None:
         """Rewrite as many slices as the number of removed chunks requires."""
-        chunks, unmerged, slice = self._conn.one(UNMERGED, {"space": self._space})
+        [(chunks, unmerged, slice)] = self._db.all(UNMERGED)
         of_a_slice = max(LEAST_DEAD, DEAD_SHARE * chunks) / SLICES
         end = slice + min(SLICES, int(unmerged / of_a_slice))
         slices = [number % SLICES for number in range(slice, end)]
         if slices:
-            self._merge(MERGE_SLICES, slices=slices)
-            self._conn.execute(MERGED, {"space": self._space, "slice": end % SLICES})
+            self._db.run(MERGE_SLICES, {"slices": slices})
+            self._db.run(MERGED, {"slice": end % SLICES})
 
     def take_out(self, chunk: int) -> None:
         """Remove a chunk from the index that is added again with the same id."""
         self.flush()
-        terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
+        terms = list(self._db.column(TERMS_OF, {"chunk": chunk}))
         self.remove([chunk])
-        self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
+        self._db.run(MERGE_AROUND, {"terms": terms, "chunk": chunk})
 
     def rebuild(self) -> None:
         """Rebuild the index from the chunks."""
         self.forget()
         for statement in filter(str.strip, CLEAR.split(";")):
-            self._conn.execute(statement, {"space": self._space})
+            self._db.run(statement)
         after = 0
-        while ids := [id for (id,) in self._conn.all(IDS, {"space": self._space, "after": after})]:
+        while ids := list(self._db.column(IDS, {"after": after})):
             after = ids[-1]
             self.add_again(ids)
         self.flush()
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector inside: the lists made there take long to scan and have no
-    cycles.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def ascii_lower(text: str) -> str:
@@ -463,11 +421,11 @@ def _blocks_of(entries: Mapping[int, list[int]]) -> list[PostingBlock]:
     return [block for id in sorted(entries) for block in blocks(id, entries[id])]
 
 
-def _columns_of(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:
+def _columns_of(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Any]:
     """The indexed text of chunks, as parameters of ADD_WORDS."""
     headings, contents, contexts = zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
     return {
-        "chunks": bigints(chunk for chunk, *_ in rows),
+        "chunks": numbers(chunk for chunk, *_ in rows),
         "headings": texts(headings),
         "contents": texts(contents),
         "contexts": texts(contexts),
@@ -481,13 +439,11 @@ def _sequence(columns: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[
     return [*heading, COLUMN_END, *content, COLUMN_END, *context]
 
 
-def _parts(
-    name: str, made: Callable[[Iterable[int]], Array], lists: Sequence[list[int]]
-) -> dict[str, Array]:
+def _parts(name: str, lists: Sequence[list[int]]) -> dict[str, str]:
     """Lists as one array, and where each of them starts and stops in it."""
     stops = list(accumulate(map(len, lists)))
     return {
-        name: made(list(chain.from_iterable(lists))),
-        "starts": integers([1, *(stop + 1 for stop in stops[:-1])]),
-        "stops": integers(stops),
+        name: numbers(chain.from_iterable(lists)),
+        "starts": numbers([1, *(stop + 1 for stop in stops[:-1])]),
+        "stops": numbers(stops),
     }

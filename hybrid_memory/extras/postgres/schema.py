@@ -286,7 +286,8 @@ def prepare(conn: Connection, *, create: bool) -> None:
             f"{conn.name} has pgvector {vector}; install 0.8 or later, "
             "and run `alter extension vector update`"
         )
-    if is_of_development or (exists and conn.one(WRITTEN_BY)[0] < VERSION):
+    version = conn.one(WRITTEN_BY)[0] if exists else VERSION
+    if is_of_development or version < VERSION:
         raise StoreError(
             f"the tables in {conn.name} are from a development version and no longer supported; "
             "run `drop schema hybrid_memory cascade`, and ingest again"
@@ -297,8 +298,6 @@ def prepare(conn: Connection, *, create: bool) -> None:
     if not exists:
         conn.to_primary()
         _create(conn, role, database)
-        return
-    version = conn.one(WRITTEN_BY)[0]
     if version > VERSION:
         raise StoreError(
             f"{conn.name} was written by a newer hybrid-memory (schema {version}, "

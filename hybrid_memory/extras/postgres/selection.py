@@ -10,6 +10,7 @@ from ...errors import QueryError
 from ...storage.filters import Filters
 from ...storage.matching import (
     LONGEST_GLOB,
+    Selected,
     check_glob,
     globs_of,
     have_values,
@@ -17,14 +18,13 @@ from ...storage.matching import (
     like_plain,
     wanted_values,
 )
-from ...storage.selection import Selected
 from ...text import periods
 from ...text.analyzer import searchable
 from ...text.characters import storable
 from ...text.equality import spelled
 from ...text.tags import normal_tag
 from .chunks import Links
-from .connection import Connection, bigints, text
+from .database import SpaceDatabase, numbers, text
 from .schema import START_OF_ID
 
 EVERYTHING = "true"
@@ -34,13 +34,13 @@ LISTED = 20_000  # chunks; the ids of a smaller selection are listed before a se
 
 IDS = """
 select c.id from documents d join chunks c on c.space = d.space and c.document = d.number
-where  d.space = %(own_space)s
+where  d.space = %(space)s
 and    {where} {below}
 limit  {limit}
 """
 JOINED = """
 exists (select from chunks s join documents d on d.space = s.space and d.number = s.document
-        where  s.space = %(own_space)s and s.id = {id} and {where} {below})
+        where  s.space = %(space)s and s.id = {id} and {where} {below})
 """
 # A text without a file belongs to the collection that its id begins with.
 OF_COLLECTION = """
@@ -48,18 +48,18 @@ OF_COLLECTION = """
 """
 AMONG = """
 select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
-where  c.space = %(own_space)s and c.id = any(%(looked_at)s::bigint[])
+where  c.space = %(space)s and c.id = any(%(looked_at)s::bigint[])
 and    {where} {below}
 """
 SAMPLED = """
 select (select id from chunks
-        where  space = %(own_space)s and id >= low + n * 40503 %% 65536 * (high - low) / 65536
+        where  space = %(space)s and id >= low + n * 40503 %% 65536 * (high - low) / 65536
         order by id limit 1)
 from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high
-                            from   chunks where space = %(own_space)s) range
+                            from   chunks where space = %(space)s) range
 """
-NUMBERS = "select d.number from documents d where d.space = %(own_space)s and {where}"
-METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
+NUMBERS = "select d.number from documents d where d.space = %(space)s and {where}"
+METADATA = "select d.number, d.metadata from documents d where d.space = %(space)s and {where}"
 # The index has the starts of ids; all that match a pattern are in the range of its plain start.
 INSIDE = f"""
 (left(d.spelled_id, {START_OF_ID}) >= %(inside_start)s and left(d.spelled_id, {START_OF_ID}) < %(inside_end)s
@@ -94,7 +94,7 @@ PASSAGES_DATED = f"and {OF_DAYS.format(date='coalesce({chunks}.date, d.date)')}"
 EARLIEST, LATEST = "", "9999-12-31"
 HEADINGS = """
 select distinct c.heading_path from chunks c join documents d on d.space = c.space and d.number = c.document
-where  d.space = %(own_space)s and {where}
+where  d.space = %(space)s and {where}
 """
 MAY_BE_BELOW = """
 and (lower(c.heading_path collate "C") like %(a_heading)s
@@ -112,13 +112,12 @@ class Selection(Selected):
 
     def __init__(
         self,
-        conn: Connection,
-        space: int,
+        database: SpaceDatabase,
         where: str,
         parameters: dict[str, Any],
         without: Collection[int] = (),
     ) -> None:
-        self._conn = conn
+        self._db = database
         self._where = where
         self._below = ""  # the condition on chunks
         if "headings" in parameters:
@@ -127,15 +126,15 @@ class Selection(Selected):
             self._below += f" {SPEAKS}"
         if "since" in parameters:
             self._below += f" {PASSAGES_DATED}"
-        self._parameters = parameters | {"own_space": space}
+        self._parameters = parameters
         if without:
             self._below += f" {WITHOUT}"
-            self._parameters["without"] = list(without)
+            self._parameters = parameters | {"without": list(without)}
 
     @cached_property
     def ids(self) -> list[int] | None:
         """The selected chunks; None if there are more than LISTED."""
-        rows = self._conn.all(
+        rows = self._db.all(
             IDS.format(where=self._where, below=self._below.format(chunks="c"), limit=LISTED + 1),
             self._parameters,
         )
@@ -144,15 +143,15 @@ class Selection(Selected):
         return None
 
     def _sampled(self, count: int) -> Iterable[int]:
-        rows = self._conn.all(SAMPLED.format(n=count - 1), self._parameters)
+        rows = self._db.all(SAMPLED.format(n=count - 1), self._parameters)
         return (id for (id,) in rows if id is not None)
 
     def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""
-        parameters = self._parameters | {"looked_at": bigints(ids)}
+        parameters = self._parameters | {"looked_at": numbers(ids)}
         return {
             id
-            for (id,) in self._conn.all(
+            for (id,) in self._db.all(
                 AMONG.format(where=self._where, below=self._below.format(chunks="c")), parameters
             )
         }
@@ -162,7 +161,7 @@ class Selection(Selected):
         its parameters.
         """
         if self.ids is not None:
-            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": bigints(self.ids)}
+            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": numbers(self.ids)}
         joined = JOINED.format(id=id, where=self._where, below=self._below.format(chunks="s"))
         return f"and {joined}", self._parameters
 
@@ -170,12 +169,11 @@ class Selection(Selected):
 class _Builder:
     """A condition on a row `d` of documents that grows, and its parameters by name."""
 
-    def __init__(self, conn: Connection, space: int, today: date) -> None:
-        self.conn = conn
-        self.space = space
+    def __init__(self, database: SpaceDatabase, today: date) -> None:
+        self.database = database
         self.today = today
         self.parts: list[str] = []
-        self.given: dict[str, Any] = {"own_space": space}
+        self.given: dict[str, Any] = {}
 
     @property
     def sql(self) -> str:
@@ -187,13 +185,13 @@ class _Builder:
 
 
 def condition(
-    conn: Connection, space: int, filters: Filters, today: date | None = None
+    database: SpaceDatabase, filters: Filters, today: date | None = None
 ) -> tuple[str, dict[str, Any]]:
     """SQL on a row `d` of documents, and its parameters; EVERYTHING if all documents match.
 
     Raises ValueError for an invalid date, QueryError for a long glob or a heading without words.
     """
-    builder = _Builder(conn, space, today or date.today())
+    builder = _Builder(database, today or date.today())
     for add in dict.fromkeys(ON_DOCUMENTS.values()):  # two fields may share a condition
         add(builder, filters)
     return builder.sql, builder.given
@@ -254,7 +252,7 @@ def _tags(builder: _Builder, filters: Filters) -> None:
 
 def _linked(builder: _Builder, filters: Filters) -> None:
     if filters.linked_to is not None:
-        links = Links(builder.conn, builder.space).links_to(filters.linked_to)
+        links = Links(builder.database).links_to(filters.linked_to)
         builder.add(
             "d.doc_id = any(%(linking)s::text[])", linking=list({link.source for link in links})
         )
@@ -266,8 +264,8 @@ def _not_excluded(builder: _Builder, filters: Filters) -> None:
         return
     numbers: set[int] = set()
     for left_out in filters.excluded:
-        where, given = condition(builder.conn, builder.space, left_out, builder.today)
-        rows = builder.conn.all(NUMBERS.format(where=where), given)
+        where, given = condition(builder.database, left_out, builder.today)
+        rows = builder.database.all(NUMBERS.format(where=where), given)
         numbers.update(number for (number,) in rows)
     builder.add("d.number <> all(%(excluded)s::bigint[])", excluded=list(numbers))
 
@@ -281,7 +279,7 @@ def _with_values(builder: _Builder, filters: Filters) -> None:
         return
     if pattern := like_plain(values[0][1]):
         builder.add(MAY_HAVE.format(pattern="%(a_value)s"), a_value=pattern)
-    rows = builder.conn.all(METADATA.format(where=builder.sql), builder.given)
+    rows = builder.database.all(METADATA.format(where=builder.sql), builder.given)
     fitting = [number for number, metadata in rows if have_values(metadata, values)]
     builder.parts = []
     builder.add("d.number = any(%(numbers)s::bigint[])", numbers=fitting)
@@ -298,7 +296,7 @@ def _below_heading(builder: _Builder, filters: Filters) -> None:
     if pattern := _words_pattern(heading):
         statement += MAY_BE_BELOW
         builder.given["a_heading"] = pattern
-    rows = builder.conn.all(statement, builder.given)
+    rows = builder.database.all(statement, builder.given)
     headings = [path for (path,) in rows if is_below(path, heading)]
     builder.add(HEADED, headings=headings)
 
@@ -333,57 +331,41 @@ def _words_pattern(heading: str) -> str | None:
     return f"%{'%'.join(words)}%" if heading.isascii() else None
 
 
+# A list of a glob, which may begin with ] and need not be closed, or another sign; and in a list, a
+# range or a character
+_SIGN = re.compile(r"\[(\^?)(\]?[^\]]*)(\]?)|[*?]", re.DOTALL)
+_MEMBER = re.compile(r"(.)-(.)|.", re.DOTALL)
+
+
 def glob_pattern(glob: str) -> str:
     """SQLite's glob as a regular expression: `*`, `?` and `[a-z]`; `[^a]` is any other character,
-    and `]` is part of a list if it is first.
+    and `]` is part of a list if it is first. A list that is not closed matches nothing.
 
     'a/*.md' -> '^a/.*\\.md$'
     """
-    found, at = [], 0
     glob = text(glob)
-    while at < len(glob):
-        character, at = glob[at], at + 1
-        if character == "*":
-            found.append(".*")
-        elif character == "?":
-            found.append(".")
-        elif character == "[":
-            listed, at = _character_list(glob, at)
-            found.append(listed)
-        else:
-            found.append(re.escape(character) if character.isascii() else character)
-    return f"^{''.join(found)}$"
+    found, at = [], 0
+    for sign in _SIGN.finditer(glob):
+        found.append(_escaped(glob[at : sign.start()]))
+        found.append({"*": ".*", "?": "."}.get(sign[0]) or _character_list(sign))
+        at = sign.end()
+    return f"^{''.join(found)}{_escaped(glob[at:])}$"
 
 
-def _character_list(glob: str, at: int) -> tuple[str, int]:
-    """The list of characters that begins here, as a regular expression, and where the glob
-    continues.
-
-    A list that is not closed matches nothing, as in SQLite.
-    """
-    start = at
-    at += glob[at : at + 1] == "^"
-    end = glob.find("]", at + 1)
-    if end < 0:
-        return "(?!)", len(glob)
-    members, prior = [], ""  # a range begins with the character before its sign
-    characters = list(glob[at:end])
-    if characters[0] == "]":
-        members.append(_escaped(characters.pop(0)))
-    while characters:
-        character = characters.pop(0)
-        if character == "-" and prior and characters:
-            high = characters.pop(0)
-            if prior <= high:
-                members.append(f"{_escaped(prior)}-{_escaped(high)}")
-            prior = ""
-        else:
-            members.append(_escaped(character))
-            prior = character
-    return f"[{'^' * (glob[start : start + 1] == '^')}{''.join(members)}]", end + 1
+def _character_list(sign: re.Match[str]) -> str:
+    inverse, members, end = sign.groups()
+    if not end:
+        return "(?!)"
+    first = members[:1] if members.startswith("]") else ""
+    ranges = [_escaped(first)]
+    for member in _MEMBER.finditer(members, len(first)):
+        low, high = member[1], member[2]
+        if low is None:
+            ranges.append(_escaped(member[0]))
+        else:  # a range that ends before it begins is its first character
+            ranges.append(f"{_escaped(low)}-{_escaped(max(low, high))}")
+    return f"[{inverse}{''.join(ranges)}]"
 
 
-def _escaped(character: str) -> str:
-    if character.isascii() and not character.isalnum():
-        return f"\\{character}"
-    return character
+def _escaped(text: str) -> str:
+    return re.sub(r"[!-/:-@[-`{-~]", r"\\\g<0>", text)

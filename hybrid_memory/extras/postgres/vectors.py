@@ -6,12 +6,13 @@ role may not write.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from ...storage.encoding import SAMPLE, UnitVector, unit
 from ...storage.rows import Ranking, best_first, best_of
 from .chunks import in_order
-from .connection import Connection
+from .database import SpaceDatabase
 from .selection import Selection
 
 # Chunks whose exact cosine is computed, or twice the limit if that is more: the errors of half
@@ -79,9 +80,8 @@ where  vector_dims(embedding) = {dims}
 class VectorIndex:
     """The embeddings of a space, or of the chunks in a selection."""
 
-    def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
-        self._conn = conn
-        self._space = space
+    def __init__(self, database: SpaceDatabase, chosen: Selection | None = None) -> None:
+        self._db = database
         self._chosen = chosen
 
     def nearest(
@@ -99,15 +99,15 @@ class VectorIndex:
         rows, parameters = self._chosen.condition("c.id") if self._chosen else ("", {})
         is_listed = self._chosen is not None and self._chosen.ids is not None
         is_exact = exact or is_listed or len(query) > MOST_DIMS
-        given = {**parameters, **self._parameters(query), "proposed": max(PROPOSED, 2 * limit)}
+        given = {**parameters, "query": list(query), "proposed": max(PROPOSED, 2 * limit)}
         found: Ranking = []
         if not is_exact:
-            found = self._conn.all(self._filled_in(PROPOSE, query, rows=rows), given)
+            found = self._db.all(self._filled_in(PROPOSE, query, rows=rows), given)
         # With too few results, the selection is far from the query, and the index gave up
         if is_exact or (self._chosen and len(found) < limit):
             statement = self._filled_in(EXACT, query, rows=rows)
             found = best_of(
-                lambda most: self._conn.all(statement, given | {"most": most}),
+                lambda most: self._db.all(statement, given | {"most": most}),
                 limit,
                 self._in_order,
             )
@@ -115,7 +115,7 @@ class VectorIndex:
         return best_first(near, self._in_order)[:limit]
 
     def _in_order(self, ids: Collection[int]) -> Iterable[int]:
-        return in_order(self._conn, self._space, ids)
+        return in_order(self._db, ids)
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
         """The cosines of these chunks, without those that have no embedding. Raises ValueError as
@@ -125,13 +125,12 @@ class VectorIndex:
         ids = list(chunk_ids)
         if query is None or not ids:
             return {}
-        return dict(
-            self._conn.all(self._filled_in(BY_ID, query), self._parameters(query) | {"ids": ids})
-        )
+        given = {"query": list(query), "ids": ids}
+        return dict(self._db.all(self._filled_in(BY_ID, query), given))
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
         """The embedding of a chunk, or None."""
-        row = self._conn.first(OF, {"space": self._space, "id": chunk_id})
+        row = self._db.first(OF, {"id": chunk_id})
         return row and row[0]
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
@@ -141,19 +140,21 @@ class VectorIndex:
         query = self._query(vector)
         if query is None:
             return {}
-        return dict(
-            self._conn.all(self._filled_in(SAMPLED, query, sample=SAMPLE), self._parameters(query))
-        )
+        statement = self._filled_in(SAMPLED, query, sample=SAMPLE)
+        return dict(self._db.all(statement, {"query": list(query)}))
+
+    @cached_property
+    def _dims(self) -> int:
+        """The dimensions of the embeddings; 0 before the first."""
+        [dims] = self._db.first(DIMS) or (0,)
+        return int(dims)
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
-        row = None
-        if vector:
-            row = self._conn.once(DIMS, {"space": self._space})
-        if row is None:
+        if not vector or not self._dims:
             return None
-        if len(vector) != row[0]:
+        if len(vector) != self._dims:
             raise ValueError(
-                f"the query has {len(vector)} dimensions, the store's embeddings have {row[0]}"
+                f"the query has {len(vector)} dimensions, the store's embeddings have {self._dims}"
             )
         return unit(vector)
 
@@ -161,29 +162,26 @@ class VectorIndex:
         dims = len(query)
         return statement.format(dims=dims, cosine=COSINE.format(dims=dims), **parts)
 
-    def _parameters(self, query: UnitVector) -> dict[str, Any]:
-        return {"space": self._space, "query": list(query)}
 
-
-def ensure_index(conn: Connection, dims: int) -> None:
+def ensure_index(database: SpaceDatabase, dims: int) -> None:
     """Create the HNSW index of embeddings of this dimension, if there are enough of them and the
     role may. Needs a transaction.
     """
     name = INDEX.format(dims=dims)
-    if dims > MOST_DIMS or conn.one(IS_INDEXED, {"name": name})[0]:
+    if dims > MOST_DIMS or database.number(IS_INDEXED, {"name": name}):
         return
-    if conn.one(MAY_INDEX, {"dims": dims, "least": WORTH_AN_INDEX})[0]:
-        conn.execute(CREATE_INDEX.format(name=name, dims=dims))
+    if database.number(MAY_INDEX, {"dims": dims, "least": WORTH_AN_INDEX}):
+        database.run(CREATE_INDEX.format(name=name, dims=dims))
 
 
-def rebuild(conn: Connection, space: int) -> None:
+def rebuild(database: SpaceDatabase) -> None:
     """Rebuild the HNSW index of the space's embeddings, if the role may. Needs a transaction."""
-    row = conn.first(DIMS, {"space": space})
+    row = database.first(DIMS)
     if row is None:
         return
     name = INDEX.format(dims=row[0])
-    if conn.one(IS_INDEXED, {"name": name})[0]:
-        if conn.one(MAY_INDEX, {"dims": row[0], "least": 0})[0]:
-            conn.execute(f"reindex index {name}")
+    if database.number(IS_INDEXED, {"name": name}):
+        if database.number(MAY_INDEX, {"dims": row[0], "least": 0}):
+            database.run(f"reindex index {name}")
     else:
-        ensure_index(conn, row[0])
+        ensure_index(database, row[0])

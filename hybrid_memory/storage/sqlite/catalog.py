@@ -1,11 +1,13 @@
-"""The statements that read documents."""
+"""The statements that read documents, and those on ingested folders and refused files."""
 
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import Catalog
+from ..source import KnownSources
 from .chunks import MODIFIED
-from .database import SQLiteDatabase
-from .selection import EVERYTHING, GiveLinks, condition
+from .connection import SQLiteDatabase
+from .links import Links
+from .selection import EVERYTHING, condition
 
 if TYPE_CHECKING:
     from ..filters import Filters
@@ -89,18 +91,46 @@ class SQLiteCatalog(Catalog):
     UNDATED = "select count(*) from documents where date is null"
     SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 
-    def __init__(self, database: SQLiteDatabase, links: GiveLinks) -> None:
+    def __init__(self, database: SQLiteDatabase) -> None:
         super().__init__(database)
-        self._conn = database.connection
-        self._links = links  # called where a filter or a list needs them
+        self._database = database
 
     def _condition(self, filters: "Filters | None") -> tuple[str, Any]:
         if not filters:
             return EVERYTHING, ()
-        return condition(self._conn, filters, self._links)
+        return condition(self._database, filters)
 
     def _is(self, doc_id: str) -> tuple[str, Any]:
         return "doc_id = :doc_id", {"doc_id": doc_id}
 
     def _tags(self) -> list[tuple[str, int]]:
-        return self._links().tags()
+        return Links(self._db).tags()
+
+
+class SQLiteSources(KnownSources):
+    """The sources of a database file."""
+
+    CLAIMED = """
+    select path, collection from folders
+    where  collection = :collection and not is_file and path <> :path
+    and    exists (select 1 from documents where collection = :collection)
+    """
+    SOURCES = """
+    select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+           chunk_overlap, doc_id, metadata, workspace, no_ignore
+    from   folders
+    where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
+    order  by collection, path
+    """
+    REMEMBER = """
+    insert into folders
+           (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+            chunk_overlap, doc_id, metadata, workspace, no_ignore)
+    values (:collection, :path, :is_file, :patterns, :exclude, :follow_symlinks, :keep_missing,
+            :chunk_size, :chunk_overlap, :own_id, :metadata, :workspace, :no_ignore)
+    """
+    FORGET = "delete from folders where collection = :collection and path = :path"
+    FORGET_OTHERS = "delete from folders where collection = :collection and not is_file"
+    REFUSALS = "select value from meta where key = 'refusals'"
+    FORGET_REFUSALS = "delete from meta where key = 'refusals'"
+    REMEMBER_REFUSALS = "insert into meta (key, value) values ('refusals', :value)"

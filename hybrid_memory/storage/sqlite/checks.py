@@ -9,13 +9,12 @@ from ..rows import MISCOUNT
 from . import bitplanes, word_list
 from .bitplanes import PLACES
 from .connection import waiting
-from .keyword import COUNTED, FTSIndex
 from .vectors import chunks_in, read_center, read_planes, slots_of
 
 OLDEST_SQLITE = (3, 38)
 INTEGRITY = "pragma integrity_check(10)"
 FTS_INTEGRITY = "insert into chunks_fts (chunks_fts) values ('integrity-check')"
-# FTS5 has a row in this small table for each row of the index, whose own rows contain the texts.
+# FTS5 has a row in this small table for each row of the index
 NOT_INDEXED = (
     "select count(*) from (select id from chunks except select id from chunks_fts_docsize)"
 )
@@ -29,14 +28,6 @@ where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
 """
 BLOCKS = "select block, live, center, length(planes) from vector_blocks"
 SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
-# Indexes give the number of embeddings and of slots. Their difference is the number of chunks with
-# only an embedding, less the number with only a slot; these are few and counted one by one.
-COUNT_UNPAIRED = """
-select (select count(*) from chunks) - (select count(*) from chunks where embedding is null)
-       - (select count(*) from chunks where slot is not null)
-       + 2 * (select count(*) from chunks where embedding is null and slot is not null) as unpaired
-where  unpaired <> 0
-"""
 UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
 ASTRAY = """
 select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)
@@ -72,16 +63,12 @@ class Checks:
         try:
             with waiting(self._conn, 1.0):
                 self._conn.execute(FTS_INTEGRITY)
-            (counted,) = self._conn.execute(f"select {COUNTED}").fetchone()
-            size = FTSIndex(self._conn).size()
             differing = word_list.count_differing(self._conn)
         except sqlite3.OperationalError as error:
             # SQLite treats the check as a write, which may not be possible
             return None, f"not checked: {error}"
         except sqlite3.DatabaseError as error:
             return False, str(error)
-        if size != counted:
-            return False, f"it has {counted} chunks, but its stored size is {size}"
         if differing:
             words = plural(differing, "word differs", "words differ")
             return False, f"the list of its words is wrong: {words} from the index"
@@ -119,11 +106,6 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
         problems += [
             f"chunk {id} has an embedding or a slot, but not both"
             for (id,) in conn.execute(UNPAIRED)
-        ]
-    else:
-        problems += [
-            f"{count} chunks have an embedding or a slot, but not both"
-            for (count,) in conn.execute(COUNT_UNPAIRED)
         ]
     common = read_center(conn)
     dims = len(common) // FLOAT_BYTES

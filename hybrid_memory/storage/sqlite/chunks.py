@@ -80,7 +80,7 @@ class SQLiteChunks(Chunks):
     COUNT = "select count(*) from chunks"
 
     def opening_chunks(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        places = self._db.encode_ids(range(count))
+        places = self._db.encode_list(range(count))
         found: dict[int, list[int]] = {}
         for id, opening in self._of(ids, OPENING_CHUNKS, places=places):
             found.setdefault(id, []).append(opening)
@@ -88,7 +88,7 @@ class SQLiteChunks(Chunks):
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         count = min(count, FURTHEST)
-        steps = self._db.encode_ids(range(-count, count + 1))
+        steps = self._db.encode_list(range(-count, count + 1))
         rows = self._db.all(AROUND, {"doc_id": doc_id, "id": id, "steps": steps})
         return [Neighbour(*row) for row in rows]
 

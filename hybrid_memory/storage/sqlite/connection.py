@@ -1,5 +1,5 @@
 """Open the SQLite file: create it privately, check its owner and version, switch it to WAL, and
-explain failures.
+explain failures. Also how the parts that both engines share run SQL in it.
 """
 
 import json
@@ -7,11 +7,13 @@ import os
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from ... import messages
 from ...errors import BusyStoreError, MissingStoreError, StoreError, WayOut
+from ..database import Database
 from ..encoding import BadEmbeddingError
 from ..rows import UPGRADED
 from . import schema
@@ -196,9 +198,7 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
         raise StoreError(
             f"{path} is a SQLite database of another program; name another file with --db"
         )
-    if version < 0 or (is_used and not version):
-        raise StoreError(f"{path} is damaged: it has schema version {version}{DAMAGED}")
-    if application == schema.DEVELOPMENT_ID or 0 < version < schema.VERSION:
+    if application == schema.DEVELOPMENT_ID or (is_used and version < schema.VERSION):
         raise StoreError(
             f"{path} was made by a development version, which is no longer supported: "
             f"give it another name, and {NEW_MEMORY}"
@@ -313,3 +313,59 @@ def waiting(conn: sqlite3.Connection, seconds: float) -> Iterator[None]:
         yield
     finally:
         conn.execute(f"pragma busy_timeout = {before}")
+
+
+class SQLiteDatabase(Database):
+    """The open connection of a database file. Parameters are a dict or a sequence, as in `sqlite3`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def all(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        return self.connection.execute(statement, parameters).fetchall()
+
+    def dicts(self, statement: str, parameters: Any = ()) -> list[dict[str, Any]]:
+        cursor = self.connection.execute(statement, parameters)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def run(self, statement: str, parameters: Any = ()) -> None:
+        self.connection.execute(statement, parameters)
+
+    def run_at_once(self, statements: Sequence[str], parameters: Any) -> bool:
+        if self.connection.in_transaction:
+            return False
+        with waiting(self.connection, 0):
+            try:
+                self.connection.execute("begin immediate")
+                for statement in statements:
+                    changed = self.connection.execute(statement, parameters).rowcount
+                self.connection.execute("commit")
+            except sqlite3.OperationalError:
+                if self.connection.in_transaction:
+                    self.connection.execute("rollback")
+                return False
+        return changed == 1
+
+    def encode_path(self, path: str | None) -> str | bytes | None:
+        return path_to_column(path)
+
+    def decode_path(self, value: Any) -> str | None:
+        return path_from_column(value)
+
+    def encode_list(self, values: Sequence[Any]) -> str:
+        return json.dumps(list(values))
+
+
+def path_to_column(path: str | None) -> str | bytes | None:
+    """The path as text if it is valid Unicode, otherwise as the file system's bytes."""
+    try:
+        (path or "").encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path or "")
+    return path
+
+
+def path_from_column(value: str | bytes | None) -> str | None:
+    """The inverse of `path_to_column`."""
+    return os.fsdecode(value) if isinstance(value, bytes) else value

@@ -1,15 +1,12 @@
-"""The statements on the embeddings of chunks, and on spare ones."""
+"""The statements on the embeddings of chunks, on spare ones, and on those of queries."""
 
-import json
-import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ..embeddings import Embeddings, SpareEmbeddings, model_key
 from ..encoding import decode_embedding, encode_embedding, unit
-from ..rows import Identity, Pending, Vectors
-from .connection import waiting
-from .database import SQLiteDatabase
+from ..query_cache import QueryCache
+from ..rows import Identity, Vectors
+from .connection import SQLiteDatabase
 
 PUT = """
 insert or replace into spare_embeddings (model, content_hash, embedding, truncated) values (?, ?, ?, ?)
@@ -126,10 +123,6 @@ def _at_unit_length(data: bytes) -> bytes:
 
 
 KNOWN = "select embedding, truncated from chunks where content_hash = ? and embedding is not null limit 1"
-STILL_PENDING = """
-select id, content_hash from chunks where id in (select value from json_each(?)) and embedding is null
-"""
-ANY_WITHOUT = "select 1 from chunks where embedding is null limit 1"
 MARK_UNEMBEDDABLE = """
 update chunks set unembeddable = 1 where content_hash in ({}) and embedding is null and not unembeddable
 """
@@ -148,6 +141,10 @@ class SQLiteEmbeddings(Embeddings):
     where  embedding is null and unembeddable <= :tried and id < :before
     order  by id desc
     limit  :batch
+    """
+    STILL_PENDING = """
+    select id, content_hash from chunks
+    where  id in (select value from json_each(:ids)) and embedding is null
     """
     COUNT_WITHOUT = "select count(*) from chunks where embedding is null"
     COUNT_PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
@@ -168,14 +165,6 @@ class SQLiteEmbeddings(Embeddings):
         rows = ((hash, self._conn.execute(KNOWN, (hash,)).fetchone()) for hash in hashes)
         return {content_hash: row for content_hash, row in rows if row}
 
-    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        rows = set(self._conn.execute(STILL_PENDING, (json.dumps([chunk.id for chunk in batch]),)))
-        return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in rows]
-
-    def count_pending(self) -> int:
-        # The usual case, in which no chunk need be counted
-        return super().count_pending() if self._db.first(ANY_WITHOUT) else 0
-
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         from .vectors import put
 
@@ -186,14 +175,18 @@ class SQLiteEmbeddings(Embeddings):
         if marked:  # one statement for all, because it reads all pending chunks
             self._conn.execute(MARK_UNEMBEDDABLE.format(", ".join("?" * len(marked))), marked)
 
-    def _write_at_once(self, statement: str, parameters: dict[str, Any]) -> bool:
-        try:
-            with waiting(self._conn, 0):
-                return self._conn.execute(statement, parameters).rowcount == 1
-        except sqlite3.OperationalError:
-            return False
-
     def restore(self) -> None:
         identity = self.identity()
         while identity and (rows := self.spare.wanted(identity)):
             self.put(rows)
+
+
+class SQLiteQueryCache(QueryCache):
+    """The table of the embeddings of queries, and of reranker scores."""
+
+    GET = "select embedding, used_at from query_embeddings where key = :key"
+    PUT = "insert or replace into query_embeddings (key, embedding, used_at) values (:key, :value, :now)"
+    EVICT = """
+    delete from query_embeddings
+    where  key in (select key from query_embeddings order by used_at desc limit -1 offset :size)
+    """

@@ -10,7 +10,7 @@ import sys
 
 # Importing the module threading would slow down each search, and the exit
 from _thread import RLock
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,27 +19,23 @@ from ... import messages
 from ...errors import StoreError
 from . import connection
 from .chunks import SQLiteChunks
-from .database import SQLiteDatabase
-from .embeddings import SQLiteEmbeddings
-from .keyword import FTSIndex, Vocabulary
+from .connection import SQLiteDatabase
+from .embeddings import SQLiteEmbeddings, SQLiteQueryCache
+from .keyword import FTSIndex
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import SQLiteCatalog
+    from .catalog import SQLiteCatalog, SQLiteSources
     from .checks import Checks
-    from .documents import Documents
+    from .documents import SQLiteDocuments
     from .links import Links
-    from .query_cache import QueryCache
     from .selection import Selection
-    from .sources import SQLiteSources
     from .vectors import VectorIndex
 
-PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
-MUCH_FREE = 0.01  # share of the pages
 MUCH_GROWN = 1.5  # times the earlier number of chunks
 # Parts of the keyword index from which one process erases removed words, in about a second
 ERASURES = 20
@@ -80,20 +76,20 @@ class SQLiteStorage:
         self.embeddings = SQLiteEmbeddings(self._database)
 
     @cached_property
-    def documents(self) -> "Documents":
-        from .documents import Documents
+    def documents(self) -> "SQLiteDocuments":
+        from .documents import SQLiteDocuments
 
-        return Documents(self.connection, self.embeddings)
+        return SQLiteDocuments(self._database, self.embeddings)
 
     @cached_property
     def catalog(self) -> "SQLiteCatalog":
         from .catalog import SQLiteCatalog
 
-        return SQLiteCatalog(self._database, lambda: self.links)
+        return SQLiteCatalog(self._database)
 
     @cached_property
     def sources(self) -> "SQLiteSources":
-        from .sources import SQLiteSources
+        from .catalog import SQLiteSources
 
         return SQLiteSources(self._database)
 
@@ -101,7 +97,7 @@ class SQLiteStorage:
     def links(self) -> "Links":
         from .links import Links
 
-        return Links(self.connection)
+        return Links(self._database)
 
     @cached_property
     def checks(self) -> "Checks":
@@ -110,28 +106,22 @@ class SQLiteStorage:
         return Checks(self.connection)
 
     def keyword(self, chosen: "Selection | None" = None) -> FTSIndex:
-        return FTSIndex(self.connection, chosen, self._vocabulary)
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.connection)
+        return FTSIndex(self.connection, chosen)
 
     def vectors(self, chosen: "Selection | None" = None) -> "VectorIndex":
         from .vectors import VectorIndex
 
         return VectorIndex(self.connection, chosen)
 
-    def query_cache(self, size: int) -> "QueryCache":
-        from .query_cache import QueryCache
-
-        return QueryCache(self.connection, size)
+    def query_cache(self, size: int) -> SQLiteQueryCache:
+        return SQLiteQueryCache(self._database, size)
 
     def selection(
         self, filters: "Filters", today: "date | None" = None
     ) -> "AbstractContextManager[Selection | None]":
         from .selection import selected
 
-        return selected(self.connection, filters, today, lambda: self.links)
+        return selected(self._database, filters, today)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -208,18 +198,9 @@ class SQLiteStorage:
             index.optimize()
         with self.transaction():
             index.list_words()
-        self._repeat(index.erase, ERASURES)
-        free, pages = self.connection.execute(PAGES).fetchone()
-        if free > MUCH_FREE * pages:
-            # Each step frees one page, and `execute` runs only one step.
-            self.connection.executescript("pragma incremental_vacuum")
-
-    def _repeat(self, step: Callable[[], bool], most: int) -> None:
-        """Run a step until it has nothing to do, in short transactions, so that other processes can
-        write in between.
-        """
-        for _ in range(most):
+        for _ in range(ERASURES):  # in short transactions, between which others can write
             with self.transaction():
-                is_done = not step()
-            if is_done:
-                break
+                if not index.erase():
+                    break
+        # Each step frees one page, and `execute` runs only one step.
+        self.connection.executescript("pragma incremental_vacuum")

@@ -9,14 +9,14 @@ so a query that is a name or an identifier is one word that few chunks have.
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from ...text.query import Query, Term
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems, word_of_stem
-from ..fts_expressions import ANY_ROW, checked_expression, match_expression
+from ..fts_expressions import checked_expression, match_expression
 from ..keyword import BM25Index
 from ..rows import Ranking, as_results, best_of
 from . import schema, word_list
@@ -51,15 +51,8 @@ from   json_each(:expressions)
 order  by key
 """
 
-# The number of rows is stored, because counting takes time in proportion to the store. It is not
-# stored for an index with texts, which others may write to.
-COUNTED = "(select count(*) from chunks_fts_docsize)"
-SIZE = "select value from meta where key = 'indexed_chunks'"
-ADD_TO_SIZE = f"""
-insert into meta (key, value) values ('indexed_chunks', {COUNTED})
-on conflict (key) do update set value = value + :change
-"""
-FORGET_SIZE = "delete from meta where key = 'indexed_chunks'"
+# FTS5 has a row in this small table for each row of the index
+SIZE = "select count(*) from chunks_fts_docsize"
 
 # FTS5 merges the index by this number of pages, 4 KB each: 50 ms of CPU
 MERGED_PAGES = 1000
@@ -101,7 +94,6 @@ select value, doc from json_each(?) cross join temp.vocabulary on term = value
 """
 LISTED_VOCABULARY = "select group_concat(term, char(10)) from terms where term >= ? and term < ?"
 LISTED_COUNTS = "select value, chunks from json_each(?) cross join terms on term = value"
-STATE = "select block from chunks_fts_data where id = 10"  # FTS5 changes it with each write
 OCCURRENCE = "select doc from temp.occurrences where term = ? limit 1"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
@@ -125,7 +117,6 @@ select doc_id, chunk_id, heading, content from chunks
 """
 
 _LIKE_SYNTAX = r"[\\%_]"
-_WORD = r"(?:[^\W_]|[\ue000-\uf8ff])+"
 
 
 def checksum(terms: "Terms") -> int:
@@ -139,6 +130,7 @@ class FTSIndex(BM25Index):
     It remembers how many chunks have a term, so use it for one state of the database.
     """
 
+    _is_own = True  # whether this program made the tables
     _result_rows = RESULT_ROWS  # the statement that reads the rows of results
     _texts = "chunks"  # where the last tier reads `id` and `content`
 
@@ -146,12 +138,10 @@ class FTSIndex(BM25Index):
         self,
         conn: sqlite3.Connection,
         selection: "Selection | None" = None,
-        vocabulary: "Vocabulary | None" = None,
     ) -> None:
         super().__init__(selection)
         self._conn = conn
         self._selection = selection
-        self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}  # by expression
 
     @property
@@ -225,13 +215,33 @@ class FTSIndex(BM25Index):
             return []
         return self._read(expression, limit, self._condition)[:limit]
 
-    def _has_any(self, terms: Sequence[Term]) -> bool:
-        # The first row is enough; counting would read all.
-        anywhere = match_expression(terms)
-        return bool(terms) and self._conn.execute(ANY_ROW, (anywhere,)).fetchone() is not None
-
     def _substitutes_for(self, word: str, choice: "Choice") -> list[str]:
-        return self._vocabulary.substitutes_for(word, choice)
+        stem = stems([word]).get(word, word)
+        terms = choice(word, stem, self._terms_between, self._chunks_with)
+        return list(dict.fromkeys(map(self._word_for, terms)))
+
+    def _terms_between(self, first: str, end: str) -> str:
+        """The terms in a range, each between line breaks."""
+        if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
+            _make_vocabulary(self._conn)
+        statement = LISTED_VOCABULARY if self._is_listed else VOCABULARY
+        (text,) = self._conn.execute(statement, (first, end)).fetchone()
+        return f"\n{text or ''}\n"
+
+    def _chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """The numbers of chunks of terms from `_terms_between`."""
+        statement = LISTED_COUNTS if self._is_listed else COUNTS
+        return dict(self._conn.execute(statement, (json.dumps(terms),)))
+
+    @property
+    def _is_listed(self) -> bool:
+        return self._is_own and word_list.is_complete(self._conn)
+
+    def _word_for(self, term: str) -> str:
+        """A word of a chunk for a term, which is a stem: 'kubernet' -> 'kubernetes'."""
+        occurrence = self._conn.execute(OCCURRENCE, (term,)).fetchone() or ()
+        terms = chunk_terms(self._conn, occurrence) if self._is_own else ()
+        return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
 
     def _doc_ids(self, ids: Collection[int]) -> Iterable[tuple[int, str]]:
         return self._conn.execute(DOC_IDS, (json.dumps(list(ids)),))
@@ -240,10 +250,7 @@ class FTSIndex(BM25Index):
         return in_order(self._conn, ids)
 
     def size(self) -> int:
-        row = self._conn.execute(SIZE).fetchone()
-        if row is None:
-            row = self._conn.execute(f"select {COUNTED}").fetchone()
-        return int(row[0])
+        return int(self._conn.execute(SIZE).fetchone()[0])
 
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
         expressions = [match_expression([term]) for term in terms]
@@ -280,7 +287,6 @@ class FTSIndex(BM25Index):
         for batch in _batches(chunks):
             self._conn.executemany(ADD, ((id, *terms) for id, terms in batch))
             if not schema.has_texts(self._conn):
-                self._conn.execute(ADD_TO_SIZE, {"change": len(batch)})
                 word_list.add(self._conn, [terms for _, terms in batch], self.size())
 
     def add_again(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
@@ -290,15 +296,15 @@ class FTSIndex(BM25Index):
             checksums = [{"id": id, "checksum": checksum(terms)} for id, terms in batch]
             self._conn.executemany(SET_CHECKSUM, checksums)
 
-    def remove(self, ids: Iterable[int]) -> set[str]:
+    def remove(self, ids: Iterable[int]) -> None:
         """Remove chunks from the index, by chunks.id, while their rows and their documents' rows
-        still exist. Returns their words, for `purge`.
+        still exist. `erase` removes their words from the file; since SQLite 3.42, FTS5 does so at
+        once.
         """
         leaving = list(ids)
-        words: set[str] = set()
         if schema.has_texts(self._conn):
             self._conn.executemany(REMOVE_WITH_TEXTS, ((id,) for id in leaving))
-            return words
+            return
         for start in range(0, len(leaving), BATCH):
             known = dict(
                 self._conn.execute(CHECKSUMS, (json.dumps(leaving[start : start + BATCH]),))
@@ -306,25 +312,10 @@ class FTSIndex(BM25Index):
             chunks = list(chunk_terms(self._conn, known))
             if any(checksum(terms) != known[id] for id, terms in chunks):
                 self.reindex(without=set(leaving))
-                return set()
-            words.update(*(_words(terms) for _, terms in chunks))
+                return
             self._conn.executemany(REMOVE, ((id, *terms) for id, terms in chunks))
-            self._conn.execute(ADD_TO_SIZE, {"change": -len(chunks)})
             word_list.remove(self._conn, [terms for _, terms in chunks])
-        return words
-
-    def purge(self, removed: Collection[str], added: "Iterable[Terms]" = ()) -> None:
-        """Let `erase` remove from the file the words that no chunk has any more, after chunks with
-        these words were removed and others `added`. Since SQLite 3.42, FTS5 does so at once.
-
-        A change of a note seldom takes the last occurrence of a word, so it seldom costs a merge.
-        """
-        if schema.ERASES_WORDS:
-            return
-        candidates = set(removed).difference(*map(_words, added))
-        if any(
-            self._conn.execute(ANY_ROW, (f'"{word}"',)).fetchone() is None for word in candidates
-        ):
+        if leaving and not schema.ERASES_WORDS:
             self._conn.execute(REMEMBER_REMOVED)
 
     def erase(self) -> bool:
@@ -355,7 +346,6 @@ class FTSIndex(BM25Index):
         """Rebuild the index from `chunks`, even if it is damaged, leaving out `without`."""
         schema.create_keyword_index(self._conn, with_texts=schema.has_texts(self._conn))
         word_list.clear(self._conn)
-        self._conn.execute(FORGET_SIZE)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_again(
                 (id, terms) for id, terms in document_terms(self._conn, doc_id) if id not in without
@@ -379,60 +369,6 @@ def _make_vocabulary(conn: sqlite3.Connection) -> None:
         conn.execute(f"pragma query_only = {query_only}")
 
 
-class Vocabulary:
-    """The words of the index, read when they are first needed, and again after a change."""
-
-    def __init__(
-        self,
-        conn: sqlite3.Connection,
-        chunk_terms: Callable[..., Any] = chunk_terms,
-        *,
-        is_own: bool = True,
-    ) -> None:
-        self._conn = conn
-        self._chunk_terms = chunk_terms
-        self._is_own = is_own
-        self._state: bytes | None = None
-        self._texts: dict[tuple[str, ...], str] = {}  # by the ends of the range
-
-    def substitutes_for(self, word: str, choice: "Choice") -> list[str]:
-        """The words to search in place of a word, spelled as in a chunk. `choice` chooses their
-        terms.
-        """
-        stem = stems([word]).get(word, word)
-        terms = choice(word, stem, self._text, self._counts)
-        return list(dict.fromkeys(map(self._word_for, terms)))
-
-    def _text(self, *span: str) -> str:
-        """The terms in a range, each between line breaks."""
-        if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
-            _make_vocabulary(self._conn)
-        (state,) = self._conn.execute(STATE).fetchone()
-        if state != self._state:
-            self._state = state
-            self._texts = {}
-        if span not in self._texts:
-            statement = LISTED_VOCABULARY if self._is_listed else VOCABULARY
-            (text,) = self._conn.execute(statement, span).fetchone()
-            self._texts[span] = f"\n{text or ''}\n"
-        return self._texts[span]
-
-    def _counts(self, terms: Sequence[str]) -> dict[str, int]:
-        """The numbers of chunks of terms from `_text`."""
-        statement = LISTED_COUNTS if self._is_listed else COUNTS
-        return dict(self._conn.execute(statement, (json.dumps(terms),)))
-
-    @property
-    def _is_listed(self) -> bool:
-        return self._is_own and word_list.is_complete(self._conn)
-
-    def _word_for(self, term: str) -> str:
-        """A word of a chunk for a term, which is a stem: 'kubernet' -> 'kubernetes'."""
-        occurrence = self._conn.execute(OCCURRENCE, (term,)).fetchone()
-        terms = self._chunk_terms(self._conn, occurrence or ())
-        return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
-
-
 class BareIndex(FTSIndex):
     """The FTS5 index behind any connection. Creates what is missing; never commits.
 
@@ -445,8 +381,6 @@ class BareIndex(FTSIndex):
         self._is_own = schema.is_own(conn)
         if not self._is_own:
             self._result_rows = FOREIGN_RESULT_ROWS
-            # Stems of other tables are not turned into words
-            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()), is_own=False)
             self._texts = "(select rowid as id, content from chunks_fts)"
 
     def size(self) -> int:
@@ -469,11 +403,6 @@ class BareIndex(FTSIndex):
     def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """As in FTSIndex. The tables of another program have no names of documents."""
         return super()._search_name(query, wanted, limit) if self._is_own else {}
-
-
-def _words(terms: "Terms") -> set[str]:
-    """The words of a chunk in the index, as FTS5 separates them."""
-    return set(re.findall(_WORD, " ".join(terms)))
 
 
 def _pattern(text: str) -> str:

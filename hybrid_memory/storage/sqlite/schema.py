@@ -1,8 +1,5 @@
-"""All tables and indexes of the database, how columns hold paths, and the steps from one version to
-the next.
-"""
+"""All tables and indexes of the database."""
 
-import os
 import sqlite3
 
 from ...errors import StoreError
@@ -20,9 +17,8 @@ create table meta (
                               -- next_embeddings: the same for the next set, in spare_embeddings
                               -- late_server: when a query last waited in vain for its embedding
                               -- refusals: JSON, the files that could not be read, and why
-                              -- indexed_chunks: the number of rows in chunks_fts
                               -- removed_words: chunks_fts may still have words of deleted documents
-                              -- listed_chunks: that number when the table terms was filled
+                              -- listed_chunks: the rows of chunks_fts when the table terms was filled
     value text not null
 ) without rowid;
 
@@ -260,17 +256,3 @@ def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) 
         raise
     if ERASES_WORDS:
         conn.execute("insert into chunks_fts (chunks_fts, rank) values ('secure-delete', 1)")
-
-
-def path_to_column(path: str | None) -> str | bytes | None:
-    """The path as text if it is valid Unicode, otherwise as the file system's bytes."""
-    try:
-        (path or "").encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path or "")
-    return path
-
-
-def path_from_column(value: str | bytes | None) -> str | None:
-    """The inverse of `path_to_column`."""
-    return os.fsdecode(value) if isinstance(value, bytes) else value

@@ -5,8 +5,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import date
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...errors import QueryError
 from ...text import periods
@@ -18,6 +17,7 @@ from ..filters import Filters
 from ..fts_expressions import match_expression
 from ..matching import (
     LONGEST_GLOB,
+    Selected,
     check_glob,
     globs_of,
     have_values,
@@ -25,10 +25,8 @@ from ..matching import (
     like_plain,
     wanted_values,
 )
-from ..selection import Selected
-
-if TYPE_CHECKING:
-    from ..links import LinkReader
+from .connection import SQLiteDatabase
+from .links import Links
 
 EVERYTHING = "true"
 IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
@@ -95,9 +93,6 @@ select c.id from main.documents d cross join main.chunks c using (doc_id) where 
 CHOSEN = "in (select id from temp.chosen)"
 
 
-GiveLinks = Callable[[], "LinkReader"]
-
-
 class Condition(NamedTuple):
     """SQL on a row `d` of documents, and its parameters in order."""
 
@@ -128,7 +123,6 @@ class Selection(Selected):
         self._documents = documents
         self._on_chunks = on_chunks
         self._is_listed = False
-        self._is_chosen: dict[int, bool] = {}  # by id, of the chunks checked so far
 
     def _sampled(self, count: int) -> Iterable[int]:
         rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(count)))})
@@ -149,13 +143,9 @@ class Selection(Selected):
 
     def among(self, ids: Collection[int]) -> set[int]:
         """The selected chunks among these."""
-        wanted = set(ids)
-        new = wanted.difference(self._is_chosen)
         join, parameters = self.join
-        chosen = self._conn.execute(AMONG.format(join=join), (json.dumps(list(new)), *parameters))
-        self._is_chosen.update(dict.fromkeys(new, False))
-        self._is_chosen.update((id, True) for (id,) in chosen)
-        return {id for id in wanted if self._is_chosen[id]}
+        chosen = self._conn.execute(AMONG.format(join=join), (json.dumps(list(ids)), *parameters))
+        return {id for (id,) in chosen}
 
     @property
     def listed(self) -> str:
@@ -182,31 +172,31 @@ class Selection(Selected):
 
 @contextmanager
 def selected(
-    conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
+    database: SQLiteDatabase, filters: Filters, today: date | None
 ) -> Iterator[Selection | None]:
-    """Open a selection of the chunks that match the filters; None if all do. `links` is called if a
-    filter needs it. Raises as `condition` does.
+    """Open a selection of the chunks that match the filters; None if all do. Raises as `condition`
+    does.
     """
     on_chunks = _on_chunks(filters, today)
-    documents = _on_documents(conn, filters, today, links)
+    documents = _on_documents(database, filters, today)
     if documents.sql == EVERYTHING and not on_chunks:
         yield None
         return
-    selection = Selection(conn, documents, on_chunks)
+    selection = Selection(database.connection, documents, on_chunks)
     try:
         yield selection
     finally:
         selection.close()
 
 
-def condition(conn: sqlite3.Connection, filters: Filters, links: GiveLinks) -> Condition:
+def condition(database: SQLiteDatabase, filters: Filters) -> Condition:
     """SQL on a row `d` of documents, and its parameters in order; EVERYTHING if all documents
     match.
 
     Adds the functions that the SQL calls to the connection. Raises ValueError for an invalid date,
     QueryError for a long glob or a heading without words.
     """
-    return _having(_on_documents(conn, filters, None, links), _on_chunks(filters, None))
+    return _having(_on_documents(database, filters, None), _on_chunks(filters, None))
 
 
 def _having(documents: Condition, on_chunks: Iterable[OnChunks]) -> Condition:
@@ -225,18 +215,15 @@ def _all(conditions: Sequence[Condition]) -> Condition:
 class _Inputs(NamedTuple):
     """What a condition is made from."""
 
-    conn: sqlite3.Connection
+    database: SQLiteDatabase
     filters: Filters
     today: date | None
-    links: GiveLinks
 
 
-def _on_documents(
-    conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
-) -> Condition:
+def _on_documents(database: SQLiteDatabase, filters: Filters, today: date | None) -> Condition:
     """A condition from all filters except those on chunks."""
-    _add_functions(conn)
-    inputs = _Inputs(conn, filters, today, links)
+    _add_functions(database.connection)
+    inputs = _Inputs(database, filters, today)
     # Two fields may share a condition
     conditions = [make(inputs) for make in dict.fromkeys(ON_DOCUMENTS.values())]
     return _all([condition for condition in conditions if condition is not None])
@@ -305,14 +292,14 @@ def _linked(inputs: _Inputs) -> Condition | None:
     target = inputs.filters.linked_to
     if target is None:
         return None
-    linking = {link.source for link in inputs.links().links_to(target)}
+    linking = {link.source for link in Links(inputs.database).links_to(target)}
     return _part("d.doc_id in (select value from json_each(?))", json.dumps(list(linking)))
 
 
 def _not_excluded(inputs: _Inputs) -> Condition | None:
     conditions = []
     for left_out in inputs.filters.excluded:
-        documents = _on_documents(inputs.conn, left_out, inputs.today, inputs.links)
+        documents = _on_documents(inputs.database, left_out, inputs.today)
         sql, parameters = _having(documents, _on_chunks(left_out, inputs.today))
         conditions.append(Condition(f"({sql}) is not true", parameters))
     return _all(conditions) if conditions else None
@@ -401,9 +388,6 @@ ON_CHUNKS: dict[str, Callable[[Filters, date | None], OnChunks | None]] = {
 }
 
 
-_parsed = lru_cache(maxsize=2)(json.loads)
-
-
 def _add_functions(conn: sqlite3.Connection) -> None:
     """Add the SQL functions, but only once: SQLite cannot replace a function while a statement
     runs, and FTS5's statements run until the transaction ends.
@@ -417,4 +401,4 @@ def _add_functions(conn: sqlite3.Connection) -> None:
 
 
 def _has_values(metadata: str, values: str) -> bool:
-    return have_values(metadata, _parsed(values))
+    return have_values(metadata, json.loads(values))

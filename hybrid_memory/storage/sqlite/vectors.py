@@ -14,7 +14,6 @@ import sqlite3
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
-from importlib import import_module
 from itertools import chain, count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 EVERY_PLACE = (1 << PLACES) - 1
 CENTER_SAMPLE = 1024  # embeddings whose mean is the center; with more, searches do not find more
-# If a block has no more live places than this, they are moved into another block that has room
-SPARSE = PLACES // 4
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
@@ -76,18 +73,14 @@ CLEAR_OTHERS = """
 update chunks set embedding = null, slot = null, truncated = 0
 where  (embedding is not null or slot is not null) and length(embedding) is not ?
 """
-CLEAR_SLOTS = "update chunks set slot = null where slot between ? and ?"
 
 
-def put(
-    conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[float], bool]]
-) -> list[int]:
+def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes, bool]]) -> None:
     """Set the embeddings of chunks; a row is (chunks.id, embedding, whether the text was cut to fit
     the model).
 
-    Returns the ids of the chunks that get no embedding because the given one is empty, zero or not
-    finite. Raises ValueError, before anything is written, for an embedding whose dimension is not
-    the store's.
+    A chunk gets none if the given one is empty, zero or not finite. Raises ValueError, before
+    anything is written, for an embedding whose dimension is not the store's.
     """
     placing = SlotAllocator(conn)
     encoded = {
@@ -101,7 +94,6 @@ def put(
     ]
     conn.executemany(SET_BOTH, placed)
     placing.finish()
-    return [id for id, (data, _) in encoded.items() if not data]
 
 
 class SlotAllocator:
@@ -120,13 +112,13 @@ class SlotAllocator:
         self._slots = self._free()
         self._size = len(read_center(conn)) // FLOAT_BYTES
 
-    def normalized(self, chunk: object, embedding: bytes | Sequence[float]) -> bytes | None:
+    def normalized(self, chunk: object, embedding: bytes) -> bytes | None:
         """The embedding of a chunk at length 1, as it is stored; None if it is empty, zero or not
         finite.
 
         Raises ValueError if its dimension is not the store's, or that of the first embedding.
         """
-        vector = unit(decode_embedding(embedding) if isinstance(embedding, bytes) else embedding)
+        vector = unit(decode_embedding(embedding))
         if vector is None:
             return None
         self._size = self._size or len(vector)
@@ -183,10 +175,10 @@ def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
     touched = [(block, live) for block, live in conn.execute(LIVE) if block in freed]
     for block, live in touched:
         remaining = int.from_bytes(live, "little") & ~bitplanes.mask(freed[block])
-        conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
-    # Only when all masks are right, because chunks move from one block to another
-    for block, _ in touched:
-        _compact(conn, block)
+        if remaining:
+            conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
+        else:
+            conn.execute(DELETE_BLOCK, (block,))
 
 
 def rebuild(conn: sqlite3.Connection) -> None:
@@ -269,20 +261,6 @@ def _thresholds(center: bytes) -> list[Sequence[float]]:
     return bitplanes.thresholds(decode_embedding(center), _plane_count(center))
 
 
-def _compact(conn: sqlite3.Connection, block: int) -> None:
-    """Move the chunks of a block with few live places to the block with the most free places, if
-    they fit there.
-    """
-    counts = _counts(conn)
-    n = counts.pop(block)
-    if n <= min(SPARSE, PLACES - min(counts.values(), default=PLACES)):
-        center = read_center(conn)
-        rows = [(id, data) for id, data, _ in chunks_in(conn, block)]
-        conn.execute(CLEAR_SLOTS, slots_of(block))
-        conn.execute(DELETE_BLOCK, (block,))
-        _place(conn, rows, center)
-
-
 def _centerings(n: int) -> int:
     """How often the center of a store with n places has been computed: at 1, 4, 16, 64, 256 and
     1,024.
@@ -322,7 +300,6 @@ FIRST = 100  # candidates in the first batch, or twice the limit if that is more
 DEPTH = 20
 SMALL_CHANGE = 0.03  # share of the results; a batch that changes no more ends the search
 BATCH = 2048  # rows of an exact scan that are in memory at a time
-SLACK = 1e-5  # more than the error of a sum of float32
 
 CHOSEN_SLOTS = "select slot from chunks where slot is not null and id {}"
 ALL = "select id, embedding, slot from chunks where embedding is not null"
@@ -387,8 +364,8 @@ class VectorIndex:
         """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
         in the order of their documents.
 
-        `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite
-        vector has no results. Raises ValueError if the vector's dimension is not the store's.
+        `exact` compares every embedding. An empty, zero or infinite vector has no results. Raises
+        ValueError if the vector's dimension is not the store's.
         """
         with one_state(self._conn):
             query = self._query(vector)
@@ -403,7 +380,7 @@ class VectorIndex:
             if exact:
                 found = self._scan(query, limit, slots)
             else:
-                found = self._best(query, limit, slots)
+                found = self._propose(query, limit, slots)
             near = [hit for hit in found if hit[1] > 0]
             return best_first(near, lambda ids: in_order(self._conn, ids))[:limit]
 
@@ -440,37 +417,23 @@ class VectorIndex:
             )
         return unit(vector)
 
-    def _best(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
-        unlisted = self._selection if slots is None else None
-        # If all of a sample are selected, it is often enough to check the results
-        if unlisted and unlisted.share == 1:
-            nearest = self._propose(query, limit, None, None)
-            if len(unlisted.among([id for id, _ in nearest])) == len(nearest):
-                return nearest
-        return self._propose(query, limit, slots, unlisted)
-
     def _propose(
-        self,
-        query: UnitVector,
-        limit: int,
-        slots: Collection[int] | None,
-        unlisted: "Selection | None",
+        self, query: UnitVector, limit: int, slots: Collection[int] | None
     ) -> list[Scored]:
         """Compute the cosines of candidates, batch by batch, until a batch hardly changes the
         results.
 
         If codes distinguish vectors badly (dense clusters, few dimensions), this takes more batches
-        but finds the same. Candidates are the chunks at these slots, or else all chunks, or those
-        of them in the `unlisted` selection.
+        but finds the same. Candidates are the chunks at these slots, or else all of the selection.
         """
         depth = max(limit, DEPTH)
         nearest: list[Scored] = []
         first = max(FIRST, 2 * limit)
         join = ""
         parameters: Sequence[Any] = []
-        if unlisted:
-            first = ceil(first / unlisted.share)
-            join, parameters = unlisted.join
+        if self._selection and slots is None:
+            first = ceil(first / self._selection.share)
+            join, parameters = self._selection.join
         for candidates in self._candidates(query, first, slots):
             rows = self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters))
             hits = _hits(query, rows)
@@ -516,16 +479,11 @@ class VectorIndex:
 
     def _scan(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
         allowed = None if slots is None else set(slots)
-        size = FLOAT_BYTES * len(query)
         found: list[Scored] = []
         cursor = self._conn.execute(ALL)
         while batch := cursor.fetchmany(BATCH):
-            rows = [
-                (id, data)
-                for id, data, slot in batch
-                if len(data) == size and (allowed is None or slot in allowed)
-            ]
-            found = _nearest(found + _hits(query, _likely(query, rows, limit)), limit)
+            rows = [(id, data) for id, data, slot in batch if allowed is None or slot in allowed]
+            found = _nearest(found + _hits(query, rows), limit)
         return found
 
 
@@ -565,19 +523,3 @@ class VectorSearch(VectorIndex):
             embedding = decode_embedding(data)
             if len(embedding) == len(vector):
                 yield id, cosine_similarity(vector, embedding)
-
-
-def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
-    """The nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not
-    installed.
-    """
-    try:
-        numpy = import_module("numpy")
-    except ImportError:
-        return rows
-    if len(rows) <= limit:
-        return rows
-    matrix = numpy.frombuffer(b"".join(data for _, data in rows), "<f4").reshape(len(rows), -1)
-    cosines = matrix @ numpy.array(query, "<f4")
-    least = cosines[numpy.argpartition(cosines, -limit)[-limit]] - SLACK
-    return [rows[i] for i in numpy.flatnonzero(cosines >= least)]

@@ -6,19 +6,20 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.postgres import connection, fts5
 from hybrid_memory.extras.postgres import engine as engine_of_server
+from hybrid_memory.extras.postgres import fts5
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
 from hybrid_memory.storage import keyword
 from hybrid_memory.text.query import Term
-from tests.conftest import TopicEmbedder
+from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
+from tests.extras.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.large
 
@@ -229,17 +230,19 @@ def test_chunks_that_stay_keep_their_embeddings_and_new_ones_get_theirs(
 
 
 def test_the_room_of_many_chunks_that_left_is_made_free(
-    store: HybridStore, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vacuums = "select vacuum_count from pg_stat_user_tables where relname = 'words'"
     monkeypatch.setattr(engine_of_server, "MANY_REMOVED", 5)
     monkeypatch.setattr(engine_of_server, "MANY_DEAD", 10)
-    put_kettles(store, 100)
-    for count, expected in ((8, 0), (15, 1), (9, 1)):
-        with store.storage.transaction():
-            store.storage.documents.remove(*(f"n{n}" for n in range(count)))
-        put_kettles(store, count)
-        assert rows(store, vacuums) == [(expected,)]
+    address = postgres.database(f"room{next(NUMBERS)}", TEMPLATE)  # without other dead rows
+    with HybridStore(address, {"provider": "none"}) as store:
+        put_kettles(store, 100)
+        for count, expected in ((8, 0), (15, 1), (9, 1)):
+            with store.storage.transaction():
+                store.storage.documents.remove(*(f"n{n}" for n in range(count)))
+            put_kettles(store, count)
+            assert rows(store, vacuums) == [(expected,)]
 
 
 WORDS = [f"word{n}x" for n in range(40)]
@@ -292,30 +295,6 @@ def test_the_best_are_the_same_whichever_words_choose_the_chunks(
         assert [score for _, score in some] == pytest.approx([score for _, score in every])
 
 
-def test_arrays_are_sent_as_the_server_reads_them(store: HybridStore) -> None:
-    columns = {
-        "texts": ("text", st.lists(st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))),
-        "byteas": ("bytea", st.lists(st.none() | st.binary())),
-        "integers": ("int", st.lists(st.integers(-(2**31), 2**31 - 1))),
-        "bigints": ("bigint", st.lists(st.integers(-(2**63), 2**63 - 1))),
-        "doubles": ("float8", st.lists(st.floats(allow_nan=False))),
-    }  # fmt: skip
-    types = ", ".join(f"%({name})s::{type}[]" for name, (type, _) in columns.items())
-
-    @given(st.fixed_dictionaries({name: values for name, (_, values) in columns.items()}))
-    @settings(deadline=None)
-    def read(wanted: dict[str, list[Any]]) -> None:
-        arrays = {name: getattr(connection, name)(values) for name, values in wanted.items()}
-        assert rows(store, f"select {types}", arrays) == [tuple(wanted[name] for name in columns)]
-
-    read()
-
-
-def test_texts_are_sent_without_what_the_server_cannot_hold(store: HybridStore) -> None:
-    given = {"texts": connection.texts(["a\0b", "c\ud800d"])}
-    assert rows(store, "select unnest(%(texts)s::text[])", given) == [("a\ufffdb",), ("c?d",)]
-
-
 def test_words_that_are_several_terms_or_none_are_cut_as_fts5_cuts_them() -> None:
     texts = ["kettles boil", "a-b ... kettles", "", "..."]
     tokenizer = fts5.Tokenizer()
@@ -323,17 +302,7 @@ def test_words_that_are_several_terms_or_none_are_cut_as_fts5_cuts_them() -> Non
         assert tokenizer.terms(texts) == [["kettl", "boil"], ["a", "b", "kettl"], [], []]
 
 
-def test_a_transaction_keeps_the_plans_of_foreign_keys_and_no_others(store: HybridStore) -> None:
-    mode = "show plan_cache_mode"
-    with store.storage.transaction():
-        for number in range(10):
-            store.storage.documents.put(store.prepare(Document(f"n{number}", "kettle", {})))
-        assert rows(store, mode) == [("auto",)]
-        assert rows(store, "select from pg_prepared_statements") == []
-    assert rows(store, mode) == [("force_custom_plan",)]
-
-
-def test_an_error_that_nobody_waited_for_undoes_the_transaction(store: HybridStore) -> None:
+def test_an_error_undoes_the_transaction(store: HybridStore) -> None:
     store.store("before", "an old kettle")
     with pytest.raises(psycopg.errors.NotNullViolation), store.storage.transaction():
         store.storage.documents.put(store.prepare(Document("a", "another kettle", {})))

@@ -1,4 +1,4 @@
-"""Two hosts with one memory, as processes of two users, because files belong to a user and a host."""
+"""Two hosts with one memory, as two users, because files belong to a user and a host."""
 
 import json
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hybrid_memory.extras.postgres.database import here
 from tests.command import Run
 
 pytestmark = pytest.mark.large
@@ -15,7 +16,7 @@ Host = Callable[..., Any]
 
 
 @pytest.fixture
-def hosts(process: Run, postgres_path: str, tmp_path: Path) -> dict[str, tuple[Path, Host]]:
+def hosts(run: Run, postgres_path: str, tmp_path: Path) -> dict[str, tuple[Path, Host]]:
     """For each user, a folder named memory, and the command, which returns its answer and its other
     output.
     """
@@ -25,13 +26,14 @@ def hosts(process: Run, postgres_path: str, tmp_path: Path) -> dict[str, tuple[P
         folder.mkdir(parents=True)
         (folder / "pi.md").write_text(f"# Raspberry Pi\n\nThe Pi of {name} is under the desk.\n")
 
-        def run(*args: str) -> tuple[Any, str]:
-            done = process(
-                "--db", postgres_path, "--provider", "builtin", *args, env={"LOGNAME": name}
-            )
+        def of_user(*args: str) -> tuple[Any, str]:
+            here.cache_clear()
+            where = ("--db", postgres_path, "--provider", "builtin")
+            done = run(*where, *args, env={"LOGNAME": name})
+            here.cache_clear()
             return (json.loads(done.stdout) if done.stdout else None), done.stderr
 
-        return folder, run
+        return folder, of_user
 
     return {name: host(name) for name in ("ann", "bob")}
 

@@ -91,7 +91,7 @@ def command(run: Run, postgres_path: str, folder: Path, cutter: Cutter) -> Calla
     return told
 
 
-def statements(cutter: Cutter, most: int = 12) -> Iterator[int]:
+def statements(cutter: Cutter, most: int = 6) -> Iterator[int]:
     """Some statements of a command: the first ones, the last one, and others at equal distances."""
     count = cutter.count
     return iter(sorted({0, 1, count - 1, *range(0, count, max(1, count // most))}))
@@ -125,7 +125,7 @@ def test_a_write_is_done_or_undone_and_told_in_a_line(
     states = []
     while at < count:
         done = command(*args, at=at)
-        at, count = at + max(1, cutter.count // 12), max(count, cutter.count)
+        at, count = at + max(1, cutter.count // 6), max(count, cutter.count)
         states.append(documents())
         if done.returncode:
             [line] = done.stderr.splitlines()

@@ -95,21 +95,12 @@ QUESTIONS = (
     *(f"copy hybrid_memory.{table} to stdout" for table in (*OF_A_SPACE, "spaces")),
     "select content::int from hybrid_memory.chunks",
     "select 1 / (length(content) - length(content)) from hybrid_memory.chunks where content like '%hunter2%'",
-    "select * from pg_stats where schemaname = 'hybrid_memory'",
-    "select * from pg_statistic",
-    "select * from pg_stat_activity",
-    "select * from pg_stats_ext",
     "explain (analyze, verbose) select * from hybrid_memory.chunks where content like '%hunter2%'",
-    "set row_security = off; select content from hybrid_memory.chunks",
-    "select query_to_xml('select * from hybrid_memory.chunks', true, true, '')::text",
-    "select * from hybrid_memory.documents where doc_id = 'xyzzy' for update",
     "update hybrid_memory.chunks set heading = heading returning content",
     "delete from hybrid_memory.chunks where content like '%hunter2%' returning content",
     "with t as (delete from hybrid_memory.terms where term = 'hunter2' returning *) select * from t",
     "insert into hybrid_memory.terms (space, frequency, term) values ((select min(id) from hybrid_memory.spaces), 1, 'hunter') "
     "on conflict (space, term) do update set frequency = terms.frequency returning terms.*",
-    "merge into hybrid_memory.chunks c using (select 1) one on true when matched then delete",
-    "create temp view seen as select content from hybrid_memory.chunks; select * from seen",
 )
 # A function that costs nothing is run first, if the server lets it.
 LEAK = """
@@ -167,19 +158,6 @@ ATTACKS = (
     "insert into hybrid_memory.space_roles values ({space}, current_user)",
     "insert into hybrid_memory.meta values ({space}, 'k', 'v')",
     "insert into hybrid_memory.query_embeddings values ({space}, 'k', 'v', 0)",
-    "truncate hybrid_memory.chunks",
-    "alter table hybrid_memory.documents disable row level security",
-    "alter table hybrid_memory.documents no force row level security",
-    "drop policy own_spaces on hybrid_memory.documents",
-    "create policy mine on hybrid_memory.documents using (true)",
-    "grant select on hybrid_memory.documents to public",
-    "set role postgres",
-    "set session authorization postgres",
-    "create function hybrid_memory.lower(text) returns text language sql as 'select $1'",
-    "create table hybrid_memory.other (id int)",
-    "create index on hybrid_memory.chunks (content)",
-    "copy hybrid_memory.chunks from '/etc/passwd'",
-    "copy hybrid_memory.chunks from program 'true'",
     # rows of the role's own space that point to a document of the hidden one
     "insert into hybrid_memory.chunks (id, document, space, start_line, end_line, chunk_id, heading, heading_path, content, content_hash) "
     "select 99999, {document}, id, 1, 1, 'x', '', '', 'planted', 'x' from hybrid_memory.spaces",

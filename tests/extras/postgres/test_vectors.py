@@ -37,17 +37,19 @@ def crowd(db_path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore
     with HybridStore(db_path, embedder=TopicEmbedder()) as store:
         store.store("first", "gpu")
         for start in range(0, 600, 100):
+            prepared = [
+                store.prepare(Document(f"{'odd' if n % 2 else 'even'}/{n}", f"text {n}", {}))
+                for n in range(start, start + 100)
+            ]
+            vectors = {
+                key: (encode_embedding(vector(rng)), False)
+                for each in prepared
+                for key in each.texts
+            }
             with store.storage.transaction():
-                for number in range(start, start + 100):
-                    prepared = store.prepare(
-                        Document(
-                            f"{'even' if number % 2 == 0 else 'odd'}/{number}", f"text {number}", {}
-                        )
-                    )
-                    vectors = {
-                        key: (encode_embedding(vector(rng)), False) for key in prepared.texts
-                    }
-                    store.storage.documents.put(prepared, vectors)
+                store.storage.documents.put_all(prepared, vectors)
+        with store.storage.transaction():
+            store.storage.embeddings.restore()  # as at the end of an ingest
         yield store
 
 
