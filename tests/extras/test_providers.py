@@ -10,10 +10,8 @@ import sys
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.providers.apis import GeminiEmbedder, OpenAIEmbedder, VoyageEmbedder
 from hybrid_memory.extras.providers.fastembed import LocalEmbedder
-from hybrid_memory.extras.providers.gemini import GeminiEmbedder
-from hybrid_memory.extras.providers.openai import OpenAIEmbedder
-from hybrid_memory.extras.providers.voyage import VoyageEmbedder
 from hybrid_memory.registry import PROVIDERS
 from hybrid_memory.sync.ingest import Ingest
 from tests.fake_apis import KEY, FakeGemini, FakeOpenAI, FakeVoyage
