@@ -171,8 +171,6 @@ class Memory:
         self._needs_token = needs_token
         self.readers = StoreThreads(open_store, READERS)
         self.writer = StoreThreads(open_store, 1)
-        self.slow = StoreThreads(open_store, 1)  # for long work
-        self._states = StoreThreads(open_store, 1)
         self._run = urandom(8)
         self._update: Update | None = None
         self.watcher: Thread | None = None
@@ -183,7 +181,7 @@ class Memory:
         state of the server.
         """
         # Another file, and another run of the server, count their states anew
-        state = await self._states.do(lambda store: (file_at(store.path), store.storage.state()))
+        state = await self.readers.do(lambda store: (file_at(store.path), store.storage.state()))
         return etag(self._run, state, date.today(), self.server(), *parts)
 
     def update(self, *, everything: bool) -> AsyncIterator[bytes]:
@@ -217,5 +215,5 @@ class Memory:
 
     def close(self) -> None:
         """Close the stores that are not in use."""
-        for workers in (self.readers, self.writer, self.slow, self._states):
-            workers.close()
+        self.readers.close()
+        self.writer.close()

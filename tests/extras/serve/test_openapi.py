@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from hybrid_memory.extras.serve import openapi
+from hybrid_memory.extras.serve.openapi import SCHEMAS
 from hybrid_memory.extras.serve.routes import OPERATIONS as ROWS
-from hybrid_memory.extras.serve.schemas import SCHEMAS
 from tests.command import Run
 from tests.extras.serving import Client, served
 
