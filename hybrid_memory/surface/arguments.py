@@ -31,7 +31,6 @@ from ..text.characters import storable_name
 from .streams import columns, output, print_message
 
 PROGRAM = "hybrid-memory"
-QUERY_OF_DASHES = "--query=--"
 
 
 def non_empty(text: str) -> str:
@@ -150,12 +149,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         arguments = sys.argv[1:]
     common = common_parser()
     for text in arguments:
-        is_dropped = text.startswith("--") and text.endswith("=--") and text != QUERY_OF_DASHES
-        if "\0" in text or is_dropped:
-            common.error(f"an argument contains a NUL character, or -- as its value: {text!r}")
-    # argparse drops a value that is --
-    words = ["--query=\0" if text == QUERY_OF_DASHES else text for text in arguments]
-    args, rest = common.parse_known_args(words)
+        if text.startswith("--") and text.endswith("=--"):  # argparse drops this value
+            common.error(f"an argument has -- as its value: {text!r}")
+    args, rest = common.parse_known_args(arguments)
     if not rest:
         common.error("the following arguments are required: COMMAND")
     args.command = rest[0]
@@ -164,10 +160,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if args.command.startswith("-"):
         _answer_without_command(args.command)
     _require_command(args.command, common)
-    parsed = command_parser(args.command, common).parse_args(rest[1:], args)
-    if getattr(parsed, "query", None) == "\0":
-        parsed.query = "--"
-    return parsed
+    return command_parser(args.command, common).parse_args(rest[1:], args)
 
 
 def _require_command(name: str, parser: Parser) -> None:

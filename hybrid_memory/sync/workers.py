@@ -145,7 +145,6 @@ ENOUGH = 2_000_000
 AHEAD = 3_000_000  # bytes of files that may be read ahead of the writer
 BATCH = 200_000  # bytes of files that a process gets at a time
 BATCH_FILES = 64
-FAILURES = 3  # after this many processes died, no more are started
 # Imports the package that this process runs, wherever it is, and nothing else from its folder.
 MAIN = """
 import sys
@@ -222,8 +221,7 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
         self._of_thread = local()  # `process`, if one is running
         self._processes: set[Popen[bytes]] = set()
-        self._failures = 0
-        self._closed = False
+        self._closed = False  # no more work is sent
 
     def outcomes(
         self,
@@ -288,25 +286,23 @@ class Workers:
             process.kill()
         if self._threads:
             self._threads.shutdown(cancel_futures=True)
-        for process in [*self._processes]:
-            self._end(process)
+        for process in self._processes:
+            with suppress(OSError):
+                process.communicate()  # closes the pipes
 
     def _send(self, batch: _Batch) -> None:
         self._threads = self._threads or ThreadPoolExecutor(self._count)
         batch.reply = self._threads.submit(self._request, batch)
 
     def _request(self, batch: _Batch) -> bytes:
-        """Send a batch to the process of this thread. If it dies, the next batch gets a new one."""
+        """Send a batch to the process of this thread. If one dies, the caller does the rest itself."""
         process: Popen[bytes] | None = getattr(self._of_thread, "process", None)
         try:
-            if self._failures < FAILURES and not self._closed:
+            if not self._closed:
                 self._of_thread.process = process = process or self._start()
                 return request(process, batch.options, batch.table, batch.jobs)
         except Exception:
-            # The caller does the batch itself and so meets the same error.
-            self._failures += 1
-            self._end(process)
-            self._of_thread.process = None
+            self._closed = True  # the caller meets the same error
         return b""
 
     def _start(self) -> "Popen[bytes]":
@@ -318,10 +314,3 @@ class Workers:
         if self._closed:
             process.kill()
         return process
-
-    def _end(self, process: "Popen[bytes] | None") -> None:
-        if process:
-            self._processes.discard(process)
-            process.kill()
-            with suppress(OSError):
-                process.communicate()  # closes the pipes
