@@ -47,7 +47,6 @@ from hybrid_memory.sync import reading
 from hybrid_memory.sync import workers as pool
 reading.cores = lambda: 2
 pool.ENOUGH = 1
-pool.BATCH = 5000
 SQLiteStorage.group = 20
 
 outcomes = pool.Workers.outcomes
@@ -97,7 +96,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list["Popen[bytes]"]:
 
     monkeypatch.setattr(pool.Workers, "_start", noted)
     monkeypatch.setattr(pool, "ENOUGH", 1)
-    monkeypatch.setattr(pool, "BATCH", 2000)
     monkeypatch.setattr(pool, "AHEAD", 10_000)
     return processes
 
