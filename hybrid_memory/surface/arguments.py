@@ -83,32 +83,22 @@ WHEN = ("auto", "always", "never")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports a usage error in one line, and suggests only options that it has.
+    """A parser that reports a usage error in one line, and suggests only options that it has."""
 
-    `arguments` lists the arguments added to it, because argparse's own list is private. Arguments
-    of a group must be appended by hand.
-    """
-
-    def __init__(
-        self, prog: str = PROGRAM, parents: Sequence["Parser"] = (), **kwargs: Any
-    ) -> None:
-        self.arguments: list[argparse.Action] = []
-        for parent in parents:
-            self.arguments += parent.arguments
+    def __init__(self, prog: str = PROGRAM, **kwargs: Any) -> None:
         super().__init__(
             prog,
             usage=f"{prog} [options]",
-            parents=list(parents),
             # By default, each formatter would import `shutil` for the width of the terminal
             formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=columns(1) - 2),
             allow_abbrev=False,
             **kwargs,
         )
 
-    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
-        argument = super().add_argument(*names, **options)
-        self.arguments.append(argument)
-        return argument
+    @property
+    def arguments(self) -> list[argparse.Action]:
+        """The arguments added to it and to its groups, in order."""
+        return self._actions
 
     def flags(self) -> list[str]:
         """The long options."""
@@ -204,7 +194,8 @@ def common_parser() -> Parser:
 def command_parser(name: str, common: Parser | None = None) -> Parser:
     """The parser of one command. Its help also lists the common options."""
     command = COMMANDS[name]
-    parser = Parser(f"{PROGRAM} {name}", [common or common_parser()], description=command.about)
+    parents = [common or common_parser()]
+    parser = Parser(f"{PROGRAM} {name}", parents=parents, description=command.about)
     load(command.options)(parser)
     return parser
 
@@ -291,12 +282,8 @@ def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
 
 
 def _add_common_options(parser: Parser) -> None:
-    group = parser.add_argument_group("options of every command")
     parser.set_defaults(workspace=".")
-
-    def add(flag: str, **options: Any) -> None:
-        parser.arguments.append(group.add_argument(flag, **options))
-
+    add = parser.add_argument_group("options of every command").add_argument
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
     add(
         "--workspace-only",
