@@ -12,8 +12,8 @@ import pytest
 from hybrid_memory.addresses import without_login_password
 
 LIMITS = [
-    *((resource.RLIMIT_NOFILE, number) for number in (5, 6, 7, 8)),
-    *((resource.RLIMIT_AS, megabytes * 2**20) for megabytes in (40, 60)),
+    (resource.RLIMIT_NOFILE, 7),
+    (resource.RLIMIT_AS, 60 * 2**20),
 ]
 
 
@@ -57,9 +57,7 @@ def test_a_database_file_that_existed_empty_becomes_private(tmp_path: Path) -> N
     ("url", "shown"),
     [
         ("https://ann:secret@box/v1", "https://ann@box/v1"),
-        ("http://:secret@box", "http://@box"),
         ("http://ann:s@cret@box:1/x", "http://ann@box:1/x"),
-        ("http://box/v1", "http://box/v1"),
         ("http://box/a@b:c", "http://box/a@b:c"),
         ("ann:secret@box", "ann:secret@box"),
     ],
