@@ -6,7 +6,7 @@ A new provider is a module, a row in TABLE and one in `registry.PROVIDERS`.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..registry import PROVIDERS, load
 from ..text.languages import languages, words_of
@@ -29,19 +29,12 @@ ADVICE = {"builtin": BUILTIN_ADVICE, "builtin-multilingual": MULTILINGUAL_ADVICE
 OPTIONS = ("model", "cache_size", "dims", "query_prompt", "document_prompt", "query_timeout")
 
 
-class Provider:
+class Provider(NamedTuple):
     """The config keys that a provider's embedder uses; `url_key` is the key of its URL."""
 
-    def __init__(
-        self,
-        options: Sequence[str] = OPTIONS,
-        url_key: str | None = None,
-        *,
-        is_remote: bool = False,
-    ) -> None:
-        self.options = options
-        self.url_key = url_key
-        self.is_remote = is_remote
+    options: Sequence[str] = OPTIONS
+    url_key: str | None = None
+    is_remote: bool = False
 
 
 BUILTIN = ("builtin", "builtin-multilingual")

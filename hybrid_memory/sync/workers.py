@@ -12,7 +12,6 @@ that have no outcome.
 
 import gc
 import marshal
-import os
 import struct
 import sys
 from collections import deque
@@ -123,8 +122,7 @@ def _answer(options: ReadOptions, job: Job, embedder: "BuiltinEmbedder | None") 
 def main() -> None:
     """Answer requests until standard input ends."""
     requests = sys.stdin.buffer
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # keep printed output out of the replies
+    replies = sys.stdout.buffer
     gc.set_threshold(100_000)  # rows contain no reference cycles
     embedder: BuiltinEmbedder | None = None
     try:

@@ -300,10 +300,8 @@ def test_second_folder_of_the_same_name_is_refused_before_anything_is_written(
 
 
 def test_path_that_is_no_folder_or_file_is_an_error(store: HybridStore, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    for path, reason in (("missing", "No such file"), ("fifo", "neither")):
-        with pytest.raises(SourceError, match=f"cannot ingest .*{path}: {reason}"):
-            ingest(store, tmp_path / path)
+    with pytest.raises(SourceError, match="cannot ingest .*missing: No such file"):
+        ingest(store, tmp_path / "missing")
     with pytest.raises(SourceError, match="empty"):
         Ingest(store).run([""])
 

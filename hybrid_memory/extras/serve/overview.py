@@ -5,7 +5,7 @@ copies, and documents that no longer hold.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...browse.lists import broken, newest
 from ...search.revisions import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
@@ -73,7 +73,7 @@ def review(store: HybridStore) -> dict[str, Any]:
             text_hash = digest((catalog.document(doc_id).content or doc_id).encode())
         same[text_hash].append(doc_id)
     copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
-    old = [place._asdict() for place in superseded(store.storage)]
+    old = [{"citation": place, "note": note} for place, note in superseded(store.storage)]
     return {
         "broken": {"total": links["total"], "links": links["broken"][:MOST_LISTED]},
         "copies": {"total": len(copies), "documents": copies[:MOST_LISTED]},
@@ -81,16 +81,10 @@ def review(store: HybridStore) -> dict[str, Any]:
     }
 
 
-class Superseded(NamedTuple):
-    """The id or citation of a document, and how it is marked."""
-
-    citation: str
-    note: str
-
-
-def superseded(storage: Storage) -> Iterator[Superseded]:
+def superseded(storage: Storage) -> Iterator[tuple[str, str]]:
     """Yield the documents that are marked as no longer valid: by their metadata, by another
-    document's metadata, or by a status line in their first passage.
+    document's metadata, or by a status line in their first passage. Each is the id or citation, and
+    how it is marked.
     """
     chunks = storage.chunks
     ids = [chunks.at(doc_id)[:1] for doc_id in sorted(storage.catalog.ids())]
@@ -104,11 +98,11 @@ def superseded(storage: Storage) -> Iterator[Superseded]:
         others = [other for name, other in by_others.items() if is_named(row.doc_id, [name])]
         status = str(row.metadata.get("status", ""))
         if successors:
-            yield Superseded(row.doc_id, f"its metadata name a successor: {', '.join(successors)}")
+            yield (row.doc_id, f"its metadata name a successor: {', '.join(successors)}")
         elif status.lower().startswith(STATUSES):
-            yield Superseded(row.doc_id, f"its status is {status!r}")
+            yield (row.doc_id, f"its status is {status!r}")
         elif others:
-            yield Superseded(row.doc_id, f"{others[0]} supersedes it")
+            yield (row.doc_id, f"{others[0]} supersedes it")
         elif STATUS_LINE.search(row.text):
             place = citation(row.doc_id, row.start_line, row.end_line, row.pages)
-            yield Superseded(place, "its text says so")
+            yield (place, "its text says so")
