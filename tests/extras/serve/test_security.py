@@ -15,7 +15,7 @@ import pytest
 
 from hybrid_memory import HybridStore, config
 from hybrid_memory.errors import ConfigError, UsageError
-from hybrid_memory.extras.serve import responses, routes, security, server
+from hybrid_memory.extras.serve import responses, routes, security
 from hybrid_memory.extras.serve.memory import READERS, Memory
 from hybrid_memory.extras.serve.security import Hosts
 from tests.extras.run_async import run_async
@@ -207,23 +207,6 @@ def test_a_body_that_does_not_come_holds_nothing_up(
     monkeypatch.setattr(responses, "BODY_SECONDS", 0.3)
     declared = {"Host": "localhost", "Content_Type": "application/json", "Content_Length": "10"}
     assert status(reader, "PUT", "/api/documents/a", **declared) == 408
-
-
-def test_headers_that_do_not_come_hold_nothing_up(
-    folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "KEPT", 0.3)
-    with served(environ) as client:
-        host, port = client.base.removeprefix("http://").split(":")
-        for sent in (
-            b"",
-            b"GET /api/status HTTP/1.1\r\nHost: local",
-            b"GET /nix HTTP/1.1\r\nHost: localhost\r\n\r\nGET /n",
-        ):
-            with socket.create_connection((host, int(port)), timeout=60) as connection:
-                connection.sendall(sent)
-                while connection.recv(65536):
-                    pass  # until the server closes it
 
 
 def test_only_what_is_indexed_can_be_read(client: Client, folder: Path) -> None:
