@@ -129,20 +129,6 @@ def test_a_rate_limit_that_lasts_too_long_ends_the_call(api, embedder, waits):
     assert len(api.requests) == 1  # the server asked for an hour without requests
 
 
-def test_a_query_does_not_wait_beyond_its_budget(api, embedder, waits):
-    api.limited, api.retry_after = 1, "30"
-    assert embedder.embed("a") == []
-    assert waits == []
-
-
-def test_server_is_available_if_a_text_can_be_embedded(api, embedder):
-    assert embedder.is_available()
-    assert embedder.is_available()
-    assert len(api.requests) == 2
-    api.page = (503, "<html>maintenance</html>")
-    assert not embedder.is_available()
-
-
 @pytest.mark.parametrize(
     "page",
     [

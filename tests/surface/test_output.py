@@ -127,14 +127,6 @@ def test_text_names_the_other_places_of_the_same_text(run: Run) -> None:
     assert "\n       also b#L1-L1\n" in run("search", "gpu", "--format", "text").stdout
 
 
-def test_context_is_shown_with_its_lines(run: Run) -> None:
-    run("store", "--doc-id", "it", "--text", "# One\n\nfirst\n\n# Two\n\ngpu\n\n# Three\n\nlast")
-    shown = run("search", "gpu", "--context", "1", "--format", "md").stdout
-    assert shown.startswith(
-        f"**it#L1-L11**, {date.today()}, confidence 1.00 (strong)\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
-    )
-
-
 @pytest.mark.parametrize("form", ["jsonl", "md", "paths", "text"])
 def test_no_results_print_nothing(search: Run, form: str) -> None:
     done = search("--format", form, "--in", "nowhere/")
@@ -449,15 +441,6 @@ def test_open_opens_the_note_that_is_shown_under_this_number(
     shown = run(*options, "--open", "2", env={"EDITOR": str(editor)}).stdout
     second = re.findall(r"vault/([\w ]+\.md):", shown)[1]
     assert (tmp_path / "opened").read_text() == f"{vault / second}\n"
-
-
-def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
-    run: Run, vault: Path, tmp_path: Path
-) -> None:
-    (vault / "A note with a rather long name of its own.md").write_text("zebra")
-    run("update")
-    shown = run("search", "zebra", "--format", "text", env={"COLUMNS": "60"}).stdout
-    assert "own.md:1'\n       lines 1-1, file of 20" in shown
 
 
 @pytest.mark.parametrize(

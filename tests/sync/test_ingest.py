@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
 from hybrid_memory.documents import markdown
-from hybrid_memory.sync import plan
 from hybrid_memory.sync.ingest import Ingest, Progress, Report
 from tests.conftest import TopicEmbedder
 
@@ -198,19 +197,6 @@ def test_copy_of_a_file_that_has_its_id_is_not_unchanged(
     report = ingest(store, folder, incremental=True)
     assert report.skipped == 0
     assert [error["kind"] for error in report.errors] == ["id taken"]
-
-
-def test_files_are_compared_in_batches(
-    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "BATCH", 2)
-    folder = notes({f"{number}.md": f"gpu {number}" for number in range(7)})
-    assert ingest(store, folder, incremental=True).files == 7
-    notes({"3.md": "dog", "new.md": "cat"})
-    (folder / "0.md").rename(folder / "renamed.md")
-    report = ingest(store, folder, incremental=True)
-    assert (report.files, report.skipped, report.removed) == (3, 5, 1)
-    assert ingest(store, folder, incremental=True).skipped == 8
 
 
 def test_links_are_counted_and_not_followed(
@@ -413,15 +399,6 @@ def test_a_folder_that_cannot_be_listed_at_all_is_not_said_to_be_empty(
     assert ids(store) == ["memory/a.md"]
 
 
-def test_one_missing_path_of_several_is_an_error_and_the_others_go_on(
-    store: HybridStore, notes: Notes, tmp_path: Path
-) -> None:
-    folder = notes({"a.md": "gpu"})
-    report = ingest(store, folder, tmp_path / "TOOLS.md")
-    assert "No such file" in report.errors[0]["reason"]
-    assert ids(store) == ["memory/a.md"]
-
-
 def test_excluding_files_takes_their_documents_out(store: HybridStore, notes: Notes) -> None:
     folder = notes({"a.md": "gpu", "secret/b.md": "dog"})
     ingest(store, folder)
@@ -487,24 +464,6 @@ def test_content_that_moves_between_names_and_folders_is_not_embedded_again(
     assert [hit["doc_id"] for hit in store.search("puppy", mode="vector", limit=1)] == [
         "memory/log.2.md"
     ]
-
-
-def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
-    store: HybridStore, notes: Notes, embedder: TopicEmbedder
-) -> None:
-    sections = [
-        f"# Part {i}\n\n" + "".join(f"Sentence {i}.{j} has words.\n" for j in range(100))
-        for i in range(5)
-    ]
-    folder = notes({"a.md": "".join(sections)})
-    ingest(store, folder)
-    asked = len(embedder.documents)
-    notes({"a.md": "".join(sections).replace("Sentence 2.50 ", "A new line.\nSentence 2.50 ")})
-    ingest(store, folder, incremental=True)
-    again = embedder.documents[asked:]
-    assert again
-    assert all(text.startswith("Part 2\n") for text in again)
-    assert not any("Sentence 2.10 " in text for text in again)
 
 
 # Files that change under us

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.sync import reading
 from hybrid_memory.sync import workers as pool
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
@@ -156,28 +155,6 @@ def test_cores_get_as_many_processes_as_memory_has_room_for(
     started.clear()
     ingested(tmp_path / "none.db", many, 64, "none")
     assert 1 < len(started) <= pool.MOST
-
-
-def test_processes_have_work_while_the_caller_writes(
-    many: Path, started: list["Popen[bytes]"]
-) -> None:
-    options = reading.ReadOptions("memory", {}, False, 5000, (512, 50), ())
-    files = sorted(many.rglob("*.md"))
-    jobs = [reading.Job(path.name, str(path), path.stat().st_size, None, False) for path in files]
-    taken: list[int] = []  # the sizes of jobs
-
-    def items() -> Iterator[tuple[int, reading.Job]]:
-        for job in jobs:
-            taken.append(job.size)
-            yield job.size, job
-
-    with closing(pool.Workers(2)) as workers:
-        written = 0
-        for size, _ in workers.outcomes(items(), options, None):
-            assert len(taken) == len(jobs) or sum(taken) - written > pool.AHEAD
-            written += size
-    assert written == sum(taken) > 2 * pool.AHEAD
-    assert started
 
 
 def test_processes_that_cannot_run_are_given_up(
