@@ -221,14 +221,14 @@ class Workers:
                 process.communicate()  # closes the pipes
 
     def _request(self, options: ReadOptions, table: BuiltinTable | None, job: Job) -> bytes:
-        """Send a job to the process of this thread. If one dies, the caller does the rest itself."""
+        """Send a job to the process of this thread. If that has died, the caller does its jobs, and so
+        meets the same error.
+        """
         process: Popen[bytes] | None = getattr(self._of_thread, "process", None)
-        try:
+        with suppress(Exception):
             if not self._closed:
                 self._of_thread.process = process = process or self._start()
                 return request(process, options, table, job)
-        except Exception:
-            self._closed = True  # the caller meets the same error
         return b""
 
     def _start(self) -> "Popen[bytes]":

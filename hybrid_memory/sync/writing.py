@@ -59,8 +59,6 @@ class Writer:
             self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
-            if found.row["doc_id"] in self._documents:
-                self.flush(source)  # the first one keeps the id
             self._documents[found.row["doc_id"]] = found
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}

@@ -5,7 +5,7 @@ A server on this machine is never called through a proxy, however its address is
 
 import os
 import socket
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import Any
 
 import requests
@@ -126,8 +126,6 @@ def _is_own(family: int, address: tuple[Any, ...]) -> bool:
     route to it.
     """
     ip = ip_address(address[0].partition("%")[0])
-    if isinstance(ip, IPv6Address):
-        ip = ip.ipv4_mapped or ip
     if ip.is_loopback or ip.is_unspecified:
         return True
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
