@@ -232,9 +232,9 @@ PROVIDERS = {
     "builtin": "embedding.builtin:BuiltinEmbedder",
     "builtin-english": "embedding.builtin:BuiltinEmbedder",
     "builtin-multilingual": "embedding.multilingual:MultilingualEmbedder",
-    "openai": "extras.providers.openai:OpenAIEmbedder",
-    "gemini": "extras.providers.gemini:GeminiEmbedder",
-    "voyage": "extras.providers.voyage:VoyageEmbedder",
+    "openai": "extras.providers.apis:OpenAIEmbedder",
+    "gemini": "extras.providers.apis:GeminiEmbedder",
+    "voyage": "extras.providers.apis:VoyageEmbedder",
     "local": "extras.providers.fastembed:LocalEmbedder",
 }
 

@@ -146,7 +146,7 @@ class HybridStore:
         None for the provider "none".
         """
         if self._given_embedder is not None:
-            from .embedding.guard import complete  # only for an embedder of a program
+            from .embedding.interface import complete  # only for an embedder of a program
 
             return complete(self._given_embedder)
         made = choice.make(

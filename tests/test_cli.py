@@ -671,7 +671,7 @@ entry_point()
 """
 
 
-def test_interrupted_ingest_says_how_far_it_came_and_goes_on_from_there(
+def test_interrupted_ingest_says_how_to_go_on_and_goes_on_from_there(
     environ: dict[str, str],
     run: Run,
     folder: Path,
@@ -708,7 +708,7 @@ def test_interrupted_ingest_says_how_far_it_came_and_goes_on_from_there(
     assert (process.returncode, *told) == (
         130,
         "",
-        "hybrid-memory: interrupted after 150 of 150 files, 128 of 150 embeddings; run it again with --incremental to continue\n",
+        "hybrid-memory: interrupted; run it again with --incremental to continue\n",
     )
     report = answer(run(*ingest, "--incremental"))
     assert [report[key] for key in ("files", "skipped", "embedded", "pending")] == [0, 150, 22, 0]
@@ -733,7 +733,7 @@ def test_files_read_before_an_interrupt_are_in(
     done = run(*ingest)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == (
-        "hybrid-memory: interrupted after 99 of 150 files; run it again with --incremental to continue\n"
+        "hybrid-memory: interrupted; run it again with --incremental to continue\n"
     )
     assert answer(run("stats"))["doc_count"] == 99
     report = answer(run(*ingest, "--incremental"))
@@ -809,18 +809,6 @@ def test_a_command_starts_in_a_deleted_working_directory(
     environ["PYTHONPATH"] = str(Path(__file__).parent.parent)
     done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
     assert (done.stderr, len(answer(done))) == ("", 1)
-
-
-def test_an_argument_with_a_nul_is_wrong_usage(run: Run) -> None:
-    for command in (
-        ("search", "a\0b"),
-        ("stats", "--db", "\0"),
-        ("delete", "--path", "\0"),
-        ("store", "--doc-id=\0", "--text", "x"),
-    ):
-        done = run(*command)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("hybrid-memory: an argument contains a NUL character")
 
 
 def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) -> None:
@@ -1016,12 +1004,6 @@ def test_an_empty_query_is_said_to_be_empty(run: Run, query: str) -> None:
         [],
         "hybrid-memory: the query is empty; `hybrid-memory list` lists the documents\n",
     )
-
-
-def test_two_hyphens_are_a_query(run: Run) -> None:
-    answer(run("store", "--doc-id", "a", "--text", "A -- B", *KEYWORDS))
-    found = answer(run("search", "--query=--", *KEYWORDS))
-    assert found == answer(run("search", "--query", "-- ", *KEYWORDS))
 
 
 @pytest.mark.parametrize("words", [("help",), ("help", "search"), ("help", "config", "x")])

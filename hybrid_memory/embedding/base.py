@@ -8,7 +8,6 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from .. import messages as log
@@ -26,7 +25,6 @@ from .transport import (
     Failure,
     Server,
     backoff,
-    duration,
     within,
 )
 
@@ -39,8 +37,7 @@ READ_TIMEOUT = 30.0  # more seconds until the thread that waits for the reply gi
 DAY = 86400.0  # seconds, the longest time-out: sockets do not support all larger numbers
 # Seconds between two tries; if a server asks for a longer wait, give up
 LONGEST_WAIT = 60.0
-# Seconds between tries, all together, while a server fails without answering a request in between
-LONGEST_FAILING = 4.0
+
 SILENCE = 15.0  # seconds of waiting for a reply before it is reported
 CHECK_TIMEOUT = 45.0  # more seconds until a server that answers no other request either is given up
 # Texts that fail one after the other, each sent alone, before the server counts as faulty
@@ -72,19 +69,16 @@ class BaseEmbedder:
         document_timeout: float = DOCUMENT_TIMEOUT,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Time-outs are in seconds of wall time. Raises ConfigError for a prompt template without
-        {text}.
-        """
+        """Time-outs are in seconds of wall time."""
         self.model = model
         defaults = prompts.templates(model)
-        self.query_prompt = prompts.checked(query_prompt or defaults[0])
-        self.document_prompt = prompts.checked(document_prompt or defaults[1])
+        self.query_prompt = query_prompt or defaults[0]
+        self.document_prompt = document_prompt or defaults[1]
         self.wanted_dims = dims or None
         self.query_timeout = min(query_timeout, DAY)
         self.document_timeout = min(document_timeout, DAY)
         self.problem: str | None = None
         self.is_late = False
-        self._logged: str | None = None
         # Called with a line when the server lets a request wait for longer than SILENCE
         self.on_wait: Callable[[str], None] = log.warning
         self._is_slow = False  # reported
@@ -135,12 +129,9 @@ class BaseEmbedder:
 
     def dims(self) -> int:
         """The number of dimensions of a vector. If none is configured and no text was embedded yet,
-        ask the model; if it does not answer, use the dimensions of a known model of this name, or
-        0.
+        ask the model; 0 if it does not answer.
         """
-        if self._dims:
-            return self._dims
-        return len(self._embed(["dimensions"], QUERY)[0]) or prompts.usual_dims(self.model)
+        return self._dims or len(self._embed(["dimensions"], QUERY)[0])
 
     def is_available(self) -> bool:
         """Whether a text can be embedded now."""
@@ -171,7 +162,6 @@ class BaseEmbedder:
             payload,
             silence=self._limit(role) + READ_TIMEOUT,
             texts=texts,
-            patient=role == DOCUMENT,
         )
 
     def _limit(self, role: str) -> float:
@@ -216,8 +206,6 @@ class BaseEmbedder:
             self.is_late = failure.kind == LATE
             self._rest(role, failure)
             self._report(failure.reason)
-        if call.vectors and not self.problem:
-            self._logged = None
         self.truncated = {
             i for i, text in enumerate(texts) if text in call.vectors and call.sent[text] != text
         }
@@ -232,7 +220,6 @@ class BaseEmbedder:
             self._handle_failure(failure, call, batch)
             return
         call.strikes = 0
-        call.failing = 0.0
         for text, vector in zip(batch, raw, strict=True):
             try:
                 call.vectors[text] = self._unit(vector)
@@ -249,8 +236,6 @@ class BaseEmbedder:
         crashed = failure.kind == RETRY and "EOF" in failure.reason
         too_long = failure.kind == LONG or (crashed and len(text) > CRASH_LENGTH)
         if len(batch) > 1:
-            if too_long:
-                batch = sorted(batch, key=len)  # so that the long texts are in one half
             size = min((len(batch) + 1) // 2, self.batch_size)
             for start in range(0, len(batch), size):
                 part = batch[start : start + size]
@@ -295,11 +280,8 @@ class BaseEmbedder:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
                 wait = failure.wait or backoff(attempt)
                 is_too_long = wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline
-                if failure.kind == RETRY:
-                    is_too_long |= call.failing + wait > LONGEST_FAILING
                 if attempt >= allowed or is_too_long:
                     raise
-                call.failing += wait
                 self._sleep(wait)
                 continue
             if not isinstance(raw, list) or len(raw) != len(texts):
@@ -326,10 +308,7 @@ class BaseEmbedder:
         """The message for a time-out, with the limit that was exceeded."""
         if call.role == QUERY:
             return self._late_query(call.timeout)
-        if call.timeout < self.document_timeout:
-            left = duration(call.timeout)
-            return f"{self._name()} did not answer in the {left} left for embedding"
-        return f"{self._name()} did not answer within {self.document_timeout:g} s"
+        return f"{self._name()} did not answer within {call.timeout:.3g} s"
 
     def _late_query(self, seconds: float) -> str:
         limit = f"{seconds:g} s"
@@ -352,7 +331,7 @@ class BaseEmbedder:
             if not self._is_slow:
                 self._is_slow = True
                 self.on_wait(
-                    f"waiting for {self._name()}, at most {duration(seconds)}; "
+                    f"waiting for {self._name()}, at most {seconds:.3g} s; "
                     "texts without an embedding stay pending"
                 )
             self._check_alive(min(CHECK_TIMEOUT, seconds - SILENCE))
@@ -379,23 +358,19 @@ class BaseEmbedder:
         vector = vector[: self.wanted_dims]
         if self._dims and len(vector) != self._dims:
             raise ValueError(f"{self.model} gave {len(vector)} dimensions instead of {self._dims}")
-        norm = math.nan
-        if set(map(type, vector)) <= {int, float}:  # true is a number for hypot
-            with suppress(OverflowError):
-                norm = math.hypot(*vector)
-        if norm == 0.0:
-            raise ValueError(f"{self.model} gave a vector of zeros")
+        try:
+            norm = math.hypot(*vector)
+        except (TypeError, OverflowError):
+            norm = math.nan
         if not 0.0 < norm < math.inf:
-            raise ValueError(f"{self.model} gave a vector with NaN in it")
+            raise ValueError(f"{self.model} gave a vector of zeros, or with NaN in it")
         self._dims = len(vector)
         return [x / norm for x in vector]
 
     def _report(self, problem: str) -> None:
-        """Set `problem`, and log it unless the previous call had the same problem."""
+        """Set `problem`, and log it."""
         self.problem = problem
-        if problem != self._logged:
-            self._logged = problem
-            log.warning("%s", problem)
+        log.warning("%s", problem)
 
 
 class _Call:
@@ -410,4 +385,3 @@ class _Call:
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
-        self.failing = 0.0  # seconds waited between tries since the last answer

@@ -1,5 +1,5 @@
-"""Plain HTTP to a server on this machine without `requests`, and the limits for replies that all
-clients share.
+"""Plain HTTP to a server on this machine without `requests`, and what all clients share: the replies,
+their limits, and the errors while waiting for one.
 
 Such a server needs no proxy, TLS or cookies, and importing `requests` takes longer than three whole
 searches.
@@ -11,15 +11,29 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from socket import socket
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
-
-from .replies import ConnectTimeout, Response, TooLong
 
 # Bytes of an error's body to read: HTML pages are shorter, and the reason is at the beginning
 ERROR_BYTES = 100_000
 REPLY_TIMEOUT = 60.0  # seconds from the first byte of a reply to its end
 DAY = 86400.0  # seconds
+
+
+class Response(NamedTuple):
+    """A reply of any status."""
+
+    status_code: int
+    headers: dict[str, str]  # names in lower case
+    content: bytes
+
+
+class ConnectTimeout(OSError):
+    """The connection was not accepted in time."""
+
+
+class TooLong(OSError):
+    """The body of a reply is longer than the caller allows."""
 
 
 class LoopbackSession:
@@ -31,7 +45,6 @@ class LoopbackSession:
         """
         self._host, self._port = host, port
         self._idle: HTTPConnection | None = None  # between requests
-        self._closed = False
         self._origin = "/".join(url.split("/", 3)[:3])
         name_and_password, at, _ = self._origin.rpartition("://")[2].rpartition("@")
         basic = {}
@@ -61,7 +74,7 @@ class LoopbackSession:
         another OSError.
         """
         connection, self._idle = self._idle or HTTPConnection(self._host, self._port), None
-        connection.response_class = Reply
+        connection.response_class = _Reply
         if connection.sock and select.select([connection.sock], [], [], 0)[0]:
             connection.close()  # closed by the server after the last reply
         try:
@@ -86,17 +99,14 @@ class LoopbackSession:
         other, self._idle = self._idle, connection
         if other:  # a request of another thread has ended meanwhile
             other.close()
-        if self._closed:
-            self.close()
         return Response(
             response.status, {name.lower(): value for name, value in response.headers.items()}, body
         )
 
     def close(self) -> None:
-        """Close the connection. If another thread is waiting for a reply, close it after that
-        reply.
+        """Close the idle connection. One on which another thread waits for a reply is closed with the
+        session.
         """
-        self._closed = True
         idle, self._idle = self._idle, None
         if idle:
             idle.close()
@@ -124,7 +134,7 @@ def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
     return body[:most]
 
 
-class Reply(HTTPResponse):
+class _Reply(HTTPResponse):
     """A reply that must be complete within the time-out of its socket.
 
     The socket's own time-out starts again with every byte, so a server that sends a byte now and

@@ -4,14 +4,12 @@ texts.
 Requests, replies and errors follow server/routes.go and docs/api.md in Ollama's source.
 """
 
-import re
 from contextlib import suppress
 from typing import Any
 
 from .base import DOCUMENT, QUERY, READ_TIMEOUT, BaseEmbedder
 from .transport import LATE, LONG, REST, STOP, Failure, Server, within
 
-NAME = r"[a-zA-Z0-9_.:/-]*"  # of a model; ollama accepts no other characters
 # A Go duration; by default Ollama unloads a model after 5 minutes without a request
 KEEP_ALIVE = "30m"
 
@@ -119,12 +117,10 @@ class OllamaEmbedder(BaseEmbedder):
             raise Failure(STOP, reason, REST) from error
 
     def _explain(self, status: int, words: str) -> Failure | None:
-        if status == 404 and words.startswith("model "):
+        if "invalid model name" in words or (status == 404 and words.startswith("model ")):
             return self._missing_model()
         if status == 404:
             return self._not_ollama(words)
-        if "invalid model name" in words:
-            return self._missing_model()
         if "not support embeddings" in words:
             return Failure(
                 STOP,
@@ -139,17 +135,12 @@ class OllamaEmbedder(BaseEmbedder):
         if path:
             whole = place.removesuffix(f"/{path}")
             return Failure(STOP, f"Ollama is not at {place}; leave out the path: {whole}")
-        if words.startswith("404 page not found"):
-            return Failure(STOP, f"upgrade Ollama: the server at {place} is older than 0.2.6")
         way_out = f"if it has /v1/embeddings, use `--provider openai` and base_url {place}"
-        return Failure(STOP, f"{place} answered 404 ({words}), not like Ollama; {way_out}")
+        return Failure(
+            STOP, f"{place} answered 404 ({words}), not like Ollama 0.2.6 or later; {way_out}"
+        )
 
     def _missing_model(self) -> Failure:
-        if not re.fullmatch(NAME, self.model):
-            return Failure(
-                STOP,
-                f"{self.model!r} cannot be the name of a model; `ollama list` prints the names",
-            )
         return Failure(
             STOP,
             f"{self._server.name} has no model {self.model}; get it with `ollama pull {self.model}`",

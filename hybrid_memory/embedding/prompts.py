@@ -1,9 +1,7 @@
-"""Prompt templates and dimensions of known models.
+"""Prompt templates of known models.
 
 The templates are copied from the model cards; texts for other models are sent unchanged.
 """
-
-from ..errors import ConfigError
 
 PLACEHOLDER = "{text}"
 _NOMIC = ("search_query: {text}", "search_document: {text}")
@@ -47,34 +45,6 @@ def templates(model: str) -> tuple[str, str]:
     return next(
         (pair for part, pair in TEMPLATES.items() if part in name), (PLACEHOLDER, PLACEHOLDER)
     )
-
-
-# Part of a model's name in lower case -> the dimensions of its vectors; the first match counts
-DIMS = {
-    "nomic-embed-text": 768,
-    "embeddinggemma": 768,
-    "mxbai-embed-large": 1024,
-    "arctic-embed2": 1024,
-    "bge-m3": 1024,
-    "all-minilm": 384,
-    "text-embedding-3-small": 1536,
-    "text-embedding-3-large": 3072,
-    "gemini-embedding-001": 3072,
-    "voyage-4": 1024,
-}
-
-
-def usual_dims(model: str) -> int:
-    """The dimensions of a known model's vectors; 0 for any other model."""
-    name = model.lower()
-    return next((dims for part, dims in DIMS.items() if part in name), 0)
-
-
-def checked(template: str) -> str:
-    """Return the template unchanged. Raises ConfigError if it does not contain {text}."""
-    if PLACEHOLDER not in template:
-        raise ConfigError(f"the prompt template {template!r} does not contain {PLACEHOLDER}")
-    return template
 
 
 def wants_lower_case(model: str) -> bool:

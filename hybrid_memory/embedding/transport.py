@@ -2,7 +2,7 @@
 
 The message of a reply is judged before its status: Ollama answers 400 to a text that is too long,
 and also when its runner has just crashed. A plain HTTP server on this machine is called by
-loopback.py, all others by remote.py, which needs `requests`; each is imported at the first call.
+loopback.py, all others by remote.py, which needs `requests` and is imported at the first call.
 """
 
 import json
@@ -10,16 +10,13 @@ import os
 import re
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    import requests
-
 from random import random
 from threading import Thread
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from ..registry import REMOTE_SESSION, load
-from .replies import ConnectTimeout, Response, TooLong
+from .loopback import ConnectTimeout, LoopbackSession, Response, TooLong
 
 
 class ServerSession(Protocol):
@@ -42,7 +39,7 @@ class ServerSession(Protocol):
 
 
 CONNECT_TIMEOUT = 3.0  # seconds
-NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
+
 REST = 30.0  # seconds without further requests after a time-out
 TRIES = 3
 LONGEST_MESSAGE = 200  # characters of a server's message that are repeated
@@ -53,7 +50,7 @@ TEXT_BYTES = 200_000
 # The kinds of a failure.
 STOP = "stop"  # no request will work: the server, the model or the key is missing
 LATE = "late"  # the server did not answer in time: it may be loading a model
-BUSY = "busy"  # no request works now, but later ones may: a rate limit, a restart
+BUSY = "busy"  # no request works now, but later ones may: a rate limit
 RETRY = "retry"  # the server failed, by chance or because of a text
 LONG = "long"  # a text is too long, or all texts together
 TEXT = "text"  # the server refuses a text
@@ -119,7 +116,6 @@ class Server:
         self._key_header = key_header
         self._key = ""
         self._session: ServerSession | None = None
-        self._answered = False
 
     def call(
         self,
@@ -128,14 +124,12 @@ class Server:
         *,
         silence: float,
         texts: int = 0,
-        patient: bool = False,
     ) -> Any:
         """POST the payload as JSON, or GET if the payload is None; return the JSON of the reply.
         Raises Failure.
 
         `silence` is the maximum number of seconds without a byte, and until the end of the reply.
-        `texts` is the number of texts sent, which limits the size of the reply. If `patient`, a
-        refused connection to a server that has answered before counts as a restart.
+        `texts` is the number of texts sent, which limits the size of the reply.
         """
         method = "GET"
         body = None
@@ -153,12 +147,13 @@ class Server:
                 timeout=(CONNECT_TIMEOUT, silence),
                 most=REPLY_BYTES + texts * TEXT_BYTES,
             )
-        # The errors of requests are OSErrors; an invalid URL can also raise ValueError
-        except (OSError, ValueError) as error:
-            raise self._connection_failure(error, patient and self._answered) from error
+        except ValueError as error:
+            why = type(error).__name__  # its text may hold a password
+            raise Failure(STOP, f"{self.place} is not a usable address ({why})") from error
+        except OSError as error:
+            raise self._connection_failure(error) from error
         if response.status_code != 200:
             raise self._reply_failure(response)
-        self._answered = True
         try:
             return json.loads(response.content)
         except (ValueError, RecursionError) as error:
@@ -175,7 +170,6 @@ class Server:
         """
         session = self._session
         self._session = None
-        self._answered = False
         if session:
             session.close()
 
@@ -191,77 +185,30 @@ class Server:
             raise Failure(
                 STOP, f"{self._key_variable} holds characters that cannot be part of a key"
             )
-        host, port = _address(self.place)
+        address = urlsplit(self.place)
+        host = (address.hostname or "").rstrip(".")
         is_here = _is_plainly_local(host)
-        if is_here and self.place.startswith("http://"):
-            headers = {}
-            if self._key:
-                header, scheme = self._key_header
-                headers[header] = scheme + self._key
-            from .loopback import LoopbackSession  # most commands need no server
-
-            return LoopbackSession(self._url, host, port, headers)
-        sign = self._sign if self._key else None
-        remote: ServerSession = load(REMOTE_SESSION)(self._url, host, sign, direct=is_here)
+        headers = {}
+        if self._key:
+            header, scheme = self._key_header
+            headers[header] = scheme + self._key
+        if is_here and address.scheme == "http":
+            return LoopbackSession(self._url, host, address.port or 80, headers)
+        remote: ServerSession = load(REMOTE_SESSION)(self._url, host, headers, direct=is_here)
         return remote
-
-    def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
-        header, scheme = self._key_header
-        request.headers[header] = scheme + self._key
-        return request
-
-    def _late_reply(self) -> Failure:
-        return Failure(STOP, f"{self.name} did not finish its reply in time", REST)
 
     def _cannot_connect(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
         return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
 
-    def _connection_refused(self, may_restart: bool) -> Failure:
-        kind = BUSY if may_restart else STOP
-        return self._cannot_connect("connection refused", kind)
-
-    def _connection_failure(self, error: Exception, may_restart: bool) -> Failure:
-        if not isinstance(error, OSError) or not hasattr(error, "request"):
-            return self._local_connection_failure(error, may_restart)
-        from requests import exceptions
-        from urllib3.exceptions import NewConnectionError
-
-        if isinstance(error, exceptions.SSLError):
-            return Failure(
-                STOP, f"{self.name} has an untrusted certificate, or does not support https"
-            )
-        if isinstance(error, exceptions.ProxyError):
-            return Failure(
-                STOP,
-                f"the proxy in HTTPS_PROXY or HTTP_PROXY cannot reach {self.name}; "
-                "NO_PROXY can exclude it",
-            )
-        if isinstance(error, exceptions.ConnectTimeout):
-            return self._cannot_connect(NO_ANSWER, LATE, REST)
-        reason = None
-        if error.args:
-            reason = getattr(error.args[0], "reason", None)
-        if isinstance(reason, NewConnectionError):
-            if "refused" in str(reason):
-                return self._connection_refused(may_restart)
-            if "resol" in str(reason).lower():
-                return self._cannot_connect("no such host")
-            return self._cannot_connect("no route to it")
-        if isinstance(error, exceptions.ReadTimeout):
-            return self._late_reply()
-        if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
-            return Failure(RETRY, f"{self.name} broke off the connection")
-        return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
-
-    def _local_connection_failure(self, error: Exception, may_restart: bool) -> Failure:
+    def _connection_failure(self, error: OSError) -> Failure:
         if isinstance(error, TooLong):
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, ConnectTimeout):
-            return self._cannot_connect(NO_ANSWER, LATE, REST)
+            return self._cannot_connect(f"no answer within {CONNECT_TIMEOUT:g} s", LATE, REST)
         if isinstance(error, TimeoutError):
-            return self._late_reply()
+            return Failure(STOP, f"{self.name} did not finish its reply in time", REST)
         if isinstance(error, ConnectionRefusedError):
-            return self._connection_refused(may_restart)
+            return self._cannot_connect("connection refused")
         if isinstance(error, ConnectionError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return self._cannot_connect(str(error))
@@ -355,15 +302,6 @@ def within(
     return outcome[0]
 
 
-def duration(seconds: float) -> str:
-    """Format a time for people: `0.0170082 -> 17 ms`, `1.98765 -> 2 s`, `12.6 -> 13 s`."""
-    if seconds < 0.0995:
-        return f"{max(1, round(seconds * 1000))} ms"
-    if seconds < 9.95:
-        return f"{round(seconds, 1):g} s"
-    return f"{round(seconds):g} s"
-
-
 def backoff(attempt: int) -> float:
     """The seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying
     at the same time.
@@ -387,34 +325,13 @@ def _wait(retry_after: str, words: str) -> float:
     if not retry_after and in_words:
         retry_after = in_words[1]
     try:
-        seconds = float(retry_after or 0)
+        return float(retry_after or 0)
     except ValueError:
         return 0.0
-    if 0.0 <= seconds < 86400.0:
-        return seconds
-    return 0.0
 
 
 def _is_plainly_local(host: str) -> bool:
     """Whether a host is clearly this machine by its spelling alone; remote.py recognizes more
     spellings.
     """
-    digits = host.replace(".", "")
-    return host in ("localhost", "::1", "0.0.0.0") or (
-        host.startswith("127.") and digits.isascii() and digits.isdecimal()
-    )
-
-
-def _address(url: str) -> tuple[str, int]:
-    """The host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of the host
-    is removed.
-    """
-    scheme, _, rest = url.partition("://")
-    netloc = rest.partition("/")[0]
-    host, colon, port = netloc.rpartition(":")
-    if not colon or "]" in port:
-        host, port = netloc, ""
-    number = 443 if scheme == "https" else 80
-    if port.isdecimal():
-        number = int(port)
-    return host.strip("[]").lower().rstrip("."), number
+    return bool(re.fullmatch(r"localhost|::1|0\.0\.0\.0|127\.[0-9.]+", host))

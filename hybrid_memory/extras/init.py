@@ -14,7 +14,7 @@ from ..config import Settings
 from ..errors import MissingStoreError
 from ..paths import is_in
 from ..storage.source import Source, real_path
-from ..surface import opening, workspaces
+from ..surface import memories, opening
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
 from ..surface.streams import (
@@ -117,7 +117,7 @@ def run_init(args: Namespace) -> int:
     if is_waiting and (plan.notes or not plan.left_out):
         _await(args, plan.awaited)
     if not opening.is_chosen(usual) and _sources(args):
-        workspaces.record(real_path(args.dir), absolute(settings["db_path"]))
+        memories.record(real_path(args.dir), absolute(settings["db_path"]))
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     if is_waiting and not plan.notes:
@@ -180,7 +180,7 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
         return settings
     top = real_path(args.dir)
     sources = _sources(args)
-    if not sources or workspaces.memory_of(top) or any_near(sources, top):
+    if not sources or memories.memory_of(top) or any_near(sources, top):
         return settings
     usual = absolute(settings["db_path"])
     for path in own_memories(usual, top):

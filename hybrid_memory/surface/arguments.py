@@ -31,7 +31,6 @@ from ..text.characters import storable_name
 from .streams import columns, output, print_message
 
 PROGRAM = "hybrid-memory"
-QUERY_OF_DASHES = "--query=--"
 
 
 def non_empty(text: str) -> str:
@@ -84,32 +83,22 @@ WHEN = ("auto", "always", "never")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports a usage error in one line, and suggests only options that it has.
+    """A parser that reports a usage error in one line, and suggests only options that it has."""
 
-    `arguments` lists the arguments added to it, because argparse's own list is private. Arguments
-    of a group must be appended by hand.
-    """
-
-    def __init__(
-        self, prog: str = PROGRAM, parents: Sequence["Parser"] = (), **kwargs: Any
-    ) -> None:
-        self.arguments: list[argparse.Action] = []
-        for parent in parents:
-            self.arguments += parent.arguments
+    def __init__(self, prog: str = PROGRAM, **kwargs: Any) -> None:
         super().__init__(
             prog,
             usage=f"{prog} [options]",
-            parents=list(parents),
             # By default, each formatter would import `shutil` for the width of the terminal
             formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=columns(1) - 2),
             allow_abbrev=False,
             **kwargs,
         )
 
-    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
-        argument = super().add_argument(*names, **options)
-        self.arguments.append(argument)
-        return argument
+    @property
+    def arguments(self) -> list[argparse.Action]:
+        """The arguments added to it and to its groups, in order."""
+        return self._actions
 
     def flags(self) -> list[str]:
         """The long options."""
@@ -150,12 +139,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         arguments = sys.argv[1:]
     common = common_parser()
     for text in arguments:
-        is_dropped = text.startswith("--") and text.endswith("=--") and text != QUERY_OF_DASHES
-        if "\0" in text or is_dropped:
-            common.error(f"an argument contains a NUL character, or -- as its value: {text!r}")
-    # argparse drops a value that is --
-    words = ["--query=\0" if text == QUERY_OF_DASHES else text for text in arguments]
-    args, rest = common.parse_known_args(words)
+        if text.startswith("--") and text.endswith("=--"):  # argparse drops this value
+            common.error(f"an argument has -- as its value: {text!r}")
+    args, rest = common.parse_known_args(arguments)
     if not rest:
         common.error("the following arguments are required: COMMAND")
     args.command = rest[0]
@@ -164,10 +150,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if args.command.startswith("-"):
         _answer_without_command(args.command)
     _require_command(args.command, common)
-    parsed = command_parser(args.command, common).parse_args(rest[1:], args)
-    if getattr(parsed, "query", None) == "\0":
-        parsed.query = "--"
-    return parsed
+    return command_parser(args.command, common).parse_args(rest[1:], args)
 
 
 def _require_command(name: str, parser: Parser) -> None:
@@ -211,7 +194,8 @@ def common_parser() -> Parser:
 def command_parser(name: str, common: Parser | None = None) -> Parser:
     """The parser of one command. Its help also lists the common options."""
     command = COMMANDS[name]
-    parser = Parser(f"{PROGRAM} {name}", [common or common_parser()], description=command.about)
+    parents = [common or common_parser()]
+    parser = Parser(f"{PROGRAM} {name}", parents=parents, description=command.about)
     load(command.options)(parser)
     return parser
 
@@ -298,12 +282,8 @@ def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
 
 
 def _add_common_options(parser: Parser) -> None:
-    group = parser.add_argument_group("options of every command")
     parser.set_defaults(workspace=".")
-
-    def add(flag: str, **options: Any) -> None:
-        parser.arguments.append(group.add_argument(flag, **options))
-
+    add = parser.add_argument_group("options of every command").add_argument
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
     add(
         "--workspace-only",

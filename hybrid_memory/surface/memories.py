@@ -1,11 +1,15 @@
-"""The memories of this user in files: those that the settings name, that `init` recorded, and those
-beside the default database.
+"""The memories of this user in files: those that the settings name, that `init` recorded for
+workspaces, and those beside the default database.
+
+The workspaces are listed in a JSON file there. A folder belongs to the workspace around it; a git
+worktree belongs to the workspace of its repository.
 
 Only the owner at a terminal is told about another memory than the one that was searched. Agents,
 hooks and servers are not: a memory belongs to its project. Nor is the page, which whoever has the
 server's token may read, also from another machine.
 """
 
+import json
 import os
 from contextlib import suppress
 from copy import copy
@@ -16,14 +20,58 @@ from time import monotonic
 from typing import Any
 
 from .. import config, paths
+from ..documents.workspaces import folders_around
 from ..errors import HybridMemoryError
 from ..search.request import Request
 from ..search.result import SOME, match
 from ..store import HybridStore
-from . import workspaces
 
+FILE = "workspaces.json"
 SECONDS = 1.0  # for searching all other memories; one takes 20 to 50 ms of CPU
 MARGIN = 0.3  # of confidence, by which another memory must be surer
+
+
+def recorded() -> dict[str, str]:
+    """The path of the memory of each workspace, by the real path of the workspace."""
+    with suppress(OSError, ValueError), open(_file(), encoding="utf-8") as file:
+        rows = json.load(file)
+        if isinstance(rows, dict):
+            return rows
+    return {}
+
+
+def workspace_of(folder: str) -> str | None:
+    """The real path of the recorded workspace to which a folder belongs; None if it belongs to none."""
+    around = folders_around(os.path.expanduser(folder))
+    workspaces = recorded()
+    return next((top for top in around if top in workspaces), None)
+
+
+def memory_of(folder: str) -> str | None:
+    """The path of the memory of the workspace to which a folder belongs."""
+    top = workspace_of(folder)
+    return recorded()[top] if top else None
+
+
+def record(top: str, database: str) -> None:
+    """Record the memory of a workspace, by its real path."""
+    path = _file()
+    with paths.locked(os.path.dirname(path)):  # two may run `init` at the same time
+        workspaces = recorded()
+        if workspaces.get(top) == database:
+            return
+        new = f"{path}-{os.getpid()}"
+        with open(new, "w", encoding="utf-8", opener=_open_for_owner) as file:
+            json.dump(workspaces | {top: database}, file, indent=2)
+        os.replace(new, path)
+
+
+def _file() -> str:
+    return os.path.join(os.path.dirname(paths.standard_database()), FILE)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def memories(path: str) -> list[str]:
@@ -32,7 +80,7 @@ def memories(path: str) -> list[str]:
     found = [
         path,
         *config.known_databases(paths.checkouts()),
-        *workspaces.recorded().values(),
+        *recorded().values(),
         *sorted(glob(beside)),
     ]
     return list(dict.fromkeys(os.path.realpath(file) for file in found if os.path.isfile(file)))

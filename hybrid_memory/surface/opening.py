@@ -15,7 +15,7 @@ from .. import config, paths
 from ..addresses import absolute, is_server
 from ..errors import NoWorkspaceError, StoreError
 from ..store import HybridStore
-from . import workspaces
+from . import memories
 from .streams import print_advice, print_message
 
 # Origins of a value that nobody chose
@@ -40,8 +40,8 @@ def settings(args: Namespace) -> config.Settings:
     Without a chosen memory, that of the workspace around `args.workspace` is used, if it has one.
     """
     chosen = config.load(args.config, options(args))
-    if origin(chosen, "db_path") == DEFAULT and paths.has_working_directory():
-        own = workspaces.memory_of(args.workspace)
+    if origin(chosen, "db_path") == DEFAULT:
+        own = memories.memory_of(args.workspace)
         if own and own != absolute(chosen["db_path"]):
             chosen["db_path"] = own
             chosen.origins = {**chosen.origins, "db_path": (WORKSPACE, "db_path")}
@@ -54,7 +54,7 @@ def _check_workspace(args: Namespace, chosen: config.Settings) -> None:
     """
     if not args.workspace_only or origin(chosen, "db_path") != DEFAULT:
         return
-    if workspaces.recorded() and not workspaces.memory_of(args.workspace):
+    if memories.recorded() and not memories.memory_of(args.workspace):
         raise NoWorkspaceError("this folder has no memory; `hybrid-memory init` creates one")
 
 

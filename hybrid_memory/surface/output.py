@@ -332,18 +332,6 @@ def _unmarked_paragraph(lines: list[str]) -> list[str]:
     return [text] if text.strip() else []
 
 
-def marked(text: str, spans: Iterable[Span]) -> str:
-    """A printable text, with each of these spans between BEFORE and AFTER."""
-    parts = []
-    done = 0
-    for span in spans:
-        parts.append(printable(text[done : span.start]))
-        parts.append(f"{BEFORE}{printable(text[span.start : span.end])}{AFTER}")
-        done = span.end
-    parts.append(printable(text[done:]))
-    return "".join(parts).replace("\t", "    ")
-
-
 def _marked(text: str, spans: list[Span], start: int, end: int) -> str:
     """text[start:end] on one line, with the words of the query marked."""
     parts = []

@@ -78,23 +78,12 @@ def prepare() -> None:
     """
     for name, descriptor, flags, mode in STREAMS:
         if getattr(sys, name) is None:
-            _open_null_device(descriptor, flags)
+            # The free descriptor, or the next opened file would get it. Child processes inherit it
+            os.set_inheritable(os.open(os.devnull, flags), True)
             setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # An unpaired surrogate is printed as \udcff, as JSON writes it.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
-
-
-def _open_null_device(descriptor: int, flags: int) -> None:
-    """Open it under this descriptor, or the next opened file would get the descriptor. Child
-    processes inherit it.
-    """
-    opened = os.open(os.devnull, flags)
-    if opened == descriptor:
-        os.set_inheritable(descriptor, True)
-    else:
-        os.dup2(opened, descriptor)
-        os.close(opened)
 
 
 def choose_colours(when: str | None) -> None:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
@@ -187,7 +188,8 @@ class ProgressLine:
         if seconds >= SURE and rate > 0:
             line += f", {rate:,.0f}/s"
             if not finished:
-                line += f", {_duration((progress.total - progress.done) / rate)} left"
+                left = round((progress.total - progress.done) / rate)
+                line += f", {timedelta(seconds=left)} left"
         width = shutil.get_terminal_size().columns - 1
         with suppress(OSError):  # the terminal may have been closed
             print(
@@ -207,13 +209,3 @@ class ProgressLine:
             with suppress(OSError):
                 print(file=self._stream, flush=True)
             self._open = False
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    if minutes:
-        return f"{minutes} min {rest} s"
-    return f"{rest} s"

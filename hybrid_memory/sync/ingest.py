@@ -19,7 +19,6 @@ from ..documents.ignores import LISTS
 from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..documents.suffixes import grows
 from ..embedding.builtin import BuiltinEmbedder
-from ..embedding.choice import BUILTIN
 from ..embedding.identity import conflict, with_fallback_note
 from ..errors import SourceError
 from ..messages import Progress, count_batches
@@ -33,13 +32,12 @@ from ..text.dates import IN_EITHER
 from . import plan
 from .plan import DueRules, Listing, Refusals
 from .reading import Job, Outcome, ReadOptions, Unchanged, read
-from .report import LITTLE_NEW, UNCHANGED, Report
+from .report import UNCHANGED, Report
 from .texts import rechunk_stored_texts
 from .writing import RechunkBuffer, Writer
 
 if TYPE_CHECKING:
     from ..documents.formats import GrowingReading
-    from ..embedding.builtin import BuiltinEmbedder
     from .workers import Workers
 
 
@@ -109,7 +107,6 @@ class Ingest:
         self._may_leave_out = False  # remove notes that other programs' lists now leave out
         self._total = 0  # files
         self._done = 0
-        self._reached: dict[str, Progress] = {}  # by stage
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
         """Ingest these paths. If one of several does not exist, the report has an error and the
@@ -209,21 +206,14 @@ class Ingest:
                 self.report.skip(UNCHANGED, listing.unchanged)
                 self._done += listing.unchanged
                 self._tell_files(writer)
-            for number, (due, outcome) in enumerate(self._outcomes(source_ingest, workers), 1):
+            for due, outcome in self._outcomes(source_ingest, workers):
                 if due:
                     source_ingest.index(due, outcome)
-                if number == len(listing.files):  # the last one
-                    source_ingest.finish()
                 self._done += 1
                 self._tell_files(writer)
-            if listing.marked and not listing.files:
-                source_ingest.finish()
+            source_ingest.finish()
         except KeyboardInterrupt:
             writer.flush(listing.source)  # keep what was read so far
-            skipped = self.report.skipped_by
-            in_store = self.report.files + skipped[UNCHANGED] + skipped[LITTLE_NEW]
-            self._done = max(self._done, in_store)  # the last file may have been read
-            self._tell_files(writer)
             raise
         source_ingest.remember_source()
 
@@ -248,8 +238,6 @@ class Ingest:
     def _builtin(self) -> "BuiltinEmbedder | None":
         """The built-in model, if it should embed new documents as they are read."""
         embedder = self._store.embedder if self._embeds else None
-        if embedder is None or embedder.provider not in BUILTIN:
-            return None
         if not isinstance(embedder, BuiltinEmbedder):
             return None
         embeddings = self._store.storage.embeddings
@@ -298,7 +286,7 @@ class Ingest:
 
     def _embed(self) -> None:
         def on_total(total: int) -> Callable[[int], None]:
-            on_batch = count_batches("embeddings", total, self._tell, self.report.chunks)
+            on_batch = count_batches("embeddings", total, self._progress, self.report.chunks)
             if total:
                 on_batch(0)
             return on_batch
@@ -328,18 +316,7 @@ class Ingest:
 
     def _tell_files(self, writer: Writer) -> None:
         chunks = self.report.chunks + writer.waiting_chunks
-        self._tell(Progress("files", self._done, self._total, chunks))
-
-    def _tell(self, progress: Progress) -> None:
-        self._reached[progress.stage] = progress
-        self._progress(progress)
-
-    def reached(self) -> str:
-        """The progress so far, for an interrupted ingest: "120 of 500 files, 80 of 300 embeddings"."""
-        return (
-            ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
-            or "nothing"
-        )
+        self._progress(Progress("files", self._done, self._total, chunks))
 
 
 def remember(store: HybridStore, source: Source) -> None:

@@ -1,7 +1,6 @@
 """Read the files that are due, chunk them, and embed the chunks if the model is built in."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -117,9 +116,7 @@ def read(options: ReadOptions, job: Job, embedder: "Embedder | None") -> Outcome
 
 
 def cores() -> int:
-    """The number of cores that this process may use for `Workers`; 1 if it cannot start processes."""
-    if not sys.executable:
-        return 1
+    """The number of cores that this process may use for `Workers`."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,10 +1,10 @@
 """Read files in other processes while this one writes.
 
-A worker process runs `main` until its standard input ends, at the end of the ingest. A request is a
-batch: how to read the files of the source, the built-in provider and the path of its table if texts
-should be embedded, and jobs. The reply has an outcome for each job, or None for a job with an
-unexpected exception. Both are marshal data after their length: Python values without classes,
-exchanged between two processes of one Python.
+A worker process runs `main` until its standard input ends, at the end of the ingest. A request is
+how to read the files of the source, the built-in provider and the path of its table if texts should
+be embedded, and a job. The reply is its outcome, or None after an unexpected exception. Both are
+marshal data after their length: Python values without classes, exchanged between two processes of
+one Python.
 
 Outcomes come in the order of the files. If a worker dies, nothing is lost: the caller does the jobs
 that have no outcome.
@@ -12,7 +12,6 @@ that have no outcome.
 
 import gc
 import marshal
-import os
 import struct
 import sys
 from collections import deque
@@ -21,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen
 from threading import local
-from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..paths import CHECKOUT
 from ..registry import PROVIDERS, load
@@ -58,18 +57,20 @@ def receive(stream: IO[bytes]) -> bytes:
 
 
 def request(
-    process: "Popen[bytes]", options: ReadOptions, table: BuiltinTable | None, jobs: list[Job]
+    process: "Popen[bytes]", options: ReadOptions, table: BuiltinTable | None, job: Job
 ) -> bytes:
-    """Send a batch to a process and return its reply. Raises EOFError or OSError if it has ended."""
+    """Send a job to a process and return its reply. Raises EOFError or OSError if it has ended."""
     assert process.stdin
     assert process.stdout
-    send(process.stdin, (tuple(options), table, [tuple(job) for job in jobs]))
+    send(process.stdin, (tuple(options), table, tuple(job)))
     return receive(process.stdout)
 
 
-def read_outcomes(data: bytes) -> list[Outcome | None]:
-    """Decode the outcomes of a batch."""
-    return [reply and _outcome(*reply) for reply in marshal.loads(data)]
+def outcome_of(reply: "Future[bytes]") -> Outcome | None:
+    """Wait for a reply and decode it; None if the caller has to do the job."""
+    data = reply.result()
+    values = marshal.loads(data) if data else None
+    return values and _outcome(*values)
 
 
 def _outcome(
@@ -121,18 +122,17 @@ def _answer(options: ReadOptions, job: Job, embedder: "BuiltinEmbedder | None") 
 def main() -> None:
     """Answer requests until standard input ends."""
     requests = sys.stdin.buffer
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # keep printed output out of the replies
+    replies = sys.stdout.buffer
     gc.set_threshold(100_000)  # rows contain no reference cycles
     embedder: BuiltinEmbedder | None = None
     try:
         while True:
-            options, table, jobs = marshal.loads(receive(requests))
+            options, table, job = marshal.loads(receive(requests))
             if table and not embedder:
                 provider, path = table
                 embedder = load(PROVIDERS[provider])(path)
             used = embedder if table else None
-            send(replies, [_answer(ReadOptions(*options), Job(*job), used) for job in jobs])
+            send(replies, _answer(ReadOptions(*options), Job(*job), used))
     except (EOFError, BrokenPipeError):
         pass
 
@@ -143,9 +143,6 @@ MOST_EMBEDDING = 3
 # Bytes of due files that make it worth starting processes; a fourth of it if they embed
 ENOUGH = 2_000_000
 AHEAD = 3_000_000  # bytes of files that may be read ahead of the writer
-BATCH = 200_000  # bytes of files that a process gets at a time
-BATCH_FILES = 64
-FAILURES = 3  # after this many processes died, no more are started
 # Imports the package that this process runs, wherever it is, and nothing else from its folder.
 MAIN = """
 import sys
@@ -158,57 +155,6 @@ main()
 Item = TypeVar("Item")
 
 
-class _Batch:
-    """Jobs for one process. `reply`, once they are sent, is empty if it did not do them."""
-
-    def __init__(self, options: ReadOptions, table: BuiltinTable | None) -> None:
-        self.options = options
-        self.table = table
-        self.jobs: list[Job] = []
-        self.reply: Future[bytes] | None = None
-        self._size = 0
-        self._outcomes: list[Outcome | None] | None = None
-
-    def add(self, job: Job) -> int:
-        """Add a job and return its number in the batch."""
-        self.jobs.append(job)
-        self._size += job.size
-        return len(self.jobs) - 1
-
-    def is_full(self) -> bool:
-        return self._size >= BATCH or len(self.jobs) == BATCH_FILES
-
-    def outcome(self, number: int) -> Outcome | None:
-        if self._outcomes is None:
-            assert self.reply
-            reply = self.reply.result()
-            self._outcomes = read_outcomes(reply) if reply else [None] * len(self.jobs)
-            self.reply = None
-        outcome = self._outcomes[number]
-        self._outcomes[number] = None  # large, and needed only once
-        return outcome
-
-
-class _Place(NamedTuple, Generic[Item]):
-    """An item in the queue, with the batch of its job and the job's number there."""
-
-    item: Item
-    batch: _Batch | None
-    number: int
-
-    @property
-    def size(self) -> int:
-        if self.batch is None:
-            return 0
-        return self.batch.jobs[self.number].size
-
-    def outcome(self) -> Outcome | None:
-        """Wait for the outcome of the job; None if the caller has to do it."""
-        if self.batch is None:
-            return None
-        return self.batch.outcome(self.number)
-
-
 class Workers:
     """At most `count` processes, started when first needed. Close it when done.
 
@@ -217,13 +163,11 @@ class Workers:
     """
 
     def __init__(self, count: int) -> None:
-        self._most = count  # requested by the caller
-        self._count = count  # for the current source
+        self._most = count
         self._threads: ThreadPoolExecutor | None = None
         self._of_thread = local()  # `process`, if one is running
         self._processes: set[Popen[bytes]] = set()
-        self._failures = 0
-        self._closed = False
+        self._closed = False  # no more work is sent
 
     def outcomes(
         self,
@@ -236,50 +180,34 @@ class Workers:
 
         `table` is the built-in model's table, if texts should be embedded.
         """
-        self._count = min(self._most, MOST)
+        count = min(self._most, MOST)
         bytes_to_start = ENOUGH
         if table:
-            self._count = min(self._most, MOST_EMBEDDING)
+            count = min(self._most, MOST_EMBEDDING)
             bytes_to_start = ENOUGH // 4
-        queue: deque[_Place[Item]] = deque()  # not yet yielded, in order
-        waiting: list[_Batch] = []  # not yet sent; all but the last are full
+        queue: deque[tuple[Item, Job | None]] = deque()  # not yet yielded, in order
+        # Of the jobs in the queue. Without enough work no process is started, and the caller does it
+        replies: deque[Future[bytes]] = deque()
+        waiting: list[Job] = []  # until there is enough work
         bytes_ahead = 0
         for item, job in items:
-            batch = None
-            number = 0
+            queue.append((item, job))
             if job:
-                if not waiting or waiting[-1].is_full():
-                    waiting.append(_Batch(options, table))
-                batch = waiting[-1]
-                number = batch.add(job)
+                waiting.append(job)
                 bytes_ahead += job.size
-            queue.append(_Place(item, batch, number))
-            if self._has_started or bytes_ahead >= bytes_to_start:
-                while waiting and waiting[0].is_full():
-                    self._send(waiting.pop(0))
-            while queue and self._may_go(queue[0], waiting, bytes_ahead):
-                place = queue.popleft()
-                bytes_ahead -= place.size
-                yield place.item, place.outcome()
-        if self._has_started:
-            while waiting:
-                self._send(waiting.pop())
-        for place in queue:
-            # A batch that was never sent is too small for a process; the caller does it.
-            yield place.item, None if place.batch in waiting else place.outcome()
-
-    @property
-    def _has_started(self) -> bool:
-        return self._threads is not None
-
-    @staticmethod
-    def _may_go(place: "_Place[Item]", waiting: list[_Batch], bytes_ahead: int) -> bool:
-        """Whether to yield the first item of the queue now.
-
-        Until more than AHEAD bytes are in memory, the processes get more work first, to do while
-        the caller writes.
-        """
-        return place.batch is None or (bytes_ahead > AHEAD and place.batch not in waiting)
+            if bytes_ahead >= bytes_to_start:
+                self._threads = self._threads or ThreadPoolExecutor(count)
+            if self._threads:
+                for each in waiting:
+                    replies.append(self._threads.submit(self._request, options, table, each))
+                waiting.clear()
+            # Until more than AHEAD bytes are in memory, the processes get more work first
+            while queue and (queue[0][1] is None or (self._threads and bytes_ahead > AHEAD)):
+                item, job = queue.popleft()
+                bytes_ahead -= job.size if job else 0
+                yield item, outcome_of(replies.popleft()) if job and replies else None
+        for item, job in queue:
+            yield item, outcome_of(replies.popleft()) if job and replies else None
 
     def close(self) -> None:
         """Kill the processes, whatever they are doing."""
@@ -288,25 +216,19 @@ class Workers:
             process.kill()
         if self._threads:
             self._threads.shutdown(cancel_futures=True)
-        for process in [*self._processes]:
-            self._end(process)
+        for process in self._processes:
+            with suppress(OSError):
+                process.communicate()  # closes the pipes
 
-    def _send(self, batch: _Batch) -> None:
-        self._threads = self._threads or ThreadPoolExecutor(self._count)
-        batch.reply = self._threads.submit(self._request, batch)
-
-    def _request(self, batch: _Batch) -> bytes:
-        """Send a batch to the process of this thread. If it dies, the next batch gets a new one."""
+    def _request(self, options: ReadOptions, table: BuiltinTable | None, job: Job) -> bytes:
+        """Send a job to the process of this thread. If that has died, the caller does its jobs, and so
+        meets the same error.
+        """
         process: Popen[bytes] | None = getattr(self._of_thread, "process", None)
-        try:
-            if self._failures < FAILURES and not self._closed:
+        with suppress(Exception):
+            if not self._closed:
                 self._of_thread.process = process = process or self._start()
-                return request(process, batch.options, batch.table, batch.jobs)
-        except Exception:
-            # The caller does the batch itself and so meets the same error.
-            self._failures += 1
-            self._end(process)
-            self._of_thread.process = None
+                return request(process, options, table, job)
         return b""
 
     def _start(self) -> "Popen[bytes]":
@@ -318,10 +240,3 @@ class Workers:
         if self._closed:
             process.kill()
         return process
-
-    def _end(self, process: "Popen[bytes] | None") -> None:
-        if process:
-            self._processes.discard(process)
-            process.kill()
-            with suppress(OSError):
-                process.communicate()  # closes the pipes

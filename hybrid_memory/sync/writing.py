@@ -59,8 +59,6 @@ class Writer:
             self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
-            if found.row["doc_id"] in self._documents:
-                self.flush(source)  # the first one keeps the id
             self._documents[found.row["doc_id"]] = found
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}
@@ -148,17 +146,11 @@ class Writer:
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
         """Run `put` in a transaction that also checks and saves the source."""
-        report = self._report
-        before = report.files, report.chunks, report.embedded
-        try:
-            with self._storage.transaction():
-                self._storage.sources.check_claim(source)
-                if news := self._storage.sources.news(source):
-                    self._storage.sources.remember(news)
-                put()
-        except BaseException:  # nothing was written
-            report.files, report.chunks, report.embedded = before
-            raise
+        with self._storage.transaction():
+            self._storage.sources.check_claim(source)
+            if news := self._storage.sources.news(source):
+                self._storage.sources.remember(news)
+            put()
 
     def _put(self) -> None:
         vectors = self._vectors
@@ -235,8 +227,7 @@ class RechunkBuffer:
     def flush(self) -> None:
         """Write the buffered documents that are ready, and report how many are not."""
         self._write()
-        embedder = self._store.fitting_embedder
-        if embedder and self._not_embedded:
+        if self._not_embedded and (embedder := self._store.fitting_embedder):
             with self._store.storage.transaction():
                 mark_unembeddable(self._store.storage, embedder, self._not_embedded)
         if self._kept_back:
@@ -275,9 +266,11 @@ class RechunkBuffer:
 
         Return whether every text now has an embedding or can never have one.
         """
+        if not texts:
+            return True
         storage, embedder = self._store.storage, self._store.fitting_embedder
         identity = storage.embeddings.identity()
-        if identity is None or embedder is None or not texts:
+        if identity is None or embedder is None:
             return True
         new = new_vectors(storage, embedder, texts)
         self._not_embedded += new.not_embedded

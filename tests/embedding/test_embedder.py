@@ -13,8 +13,6 @@ import pytest
 from hybrid_memory.embedder import OllamaEmbedder
 from hybrid_memory.embedding import base, loopback
 from hybrid_memory.embedding.ollama import parse_ollama_host
-from hybrid_memory.embedding.transport import duration
-from hybrid_memory.errors import ConfigError
 from tests.fake_ollama import FakeOllama, vector
 
 LINUX = pytest.mark.skipif(
@@ -48,22 +46,15 @@ def free_port():
         return unused.getsockname()[1]
 
 
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
 def sizes(ollama):
     return [len(body["input"]) for body in ollama.embed_requests]
 
 
+def inputs(ollama):
+    return [body["input"] for body in ollama.embed_requests]
+
+
 # Requests and vectors
-
-
-def test_a_vector_has_the_dimensions_of_the_model_and_length_one():
-    with FakeOllama() as ollama:
-        v = OllamaEmbedder(ollama.url).embed("Where is the GPU server?")
-    assert len(v) == 768
-    assert math.hypot(*v) == pytest.approx(1.0)
 
 
 def test_request_names_the_model_and_keeps_it_loaded_and_forbids_truncation(ollama, embedder):
@@ -73,29 +64,17 @@ def test_request_names_the_model_and_keeps_it_loaded_and_forbids_truncation(olla
     ]
 
 
-def test_batch_keeps_order_and_blank_texts_are_not_sent(ollama, embedder):
-    texts = ["alpha", "", "beta", " \n\t", "gamma"]
-    vectors = embedder.embed_batch(texts)
+def test_batch_keeps_order_and_sends_no_blank_text_and_each_text_once(ollama, embedder):
+    vectors = embedder.embed_batch(["alpha", "", "beta", " \n\t", "alpha"])
     assert vectors[0] == pytest.approx(vector("alpha", 32))
     assert vectors[2] == pytest.approx(vector("beta", 32))
-    assert vectors[4] == pytest.approx(vector("gamma", 32))
     assert vectors[1] == vectors[3] == []
-    assert ollama.embed_requests[0]["input"] == ["alpha", "beta", "gamma"]
-    assert embedder.problem is None
-
-
-def test_no_request_is_made_without_texts(ollama, embedder):
-    assert embedder.embed_batch([]) == []
+    assert vectors[4] == vectors[0]
+    assert inputs(ollama) == [["alpha", "beta"]]
     assert embedder.embed_batch(["", " "]) == [[], []]
     assert embedder.embed("  ") == []
-    assert ollama.requests == []
+    assert len(ollama.requests) == 1
     assert embedder.problem is None
-
-
-def test_equal_texts_are_sent_once(ollama, embedder):
-    a, b, c = embedder.embed_batch(["same", "other", "same"])
-    assert a == c != b
-    assert ollama.embed_requests[0]["input"] == ["same", "other"]
 
 
 def test_a_request_has_few_texts_so_that_queries_of_others_come_in_between(ollama, embedder):
@@ -109,76 +88,25 @@ def test_a_request_is_limited_in_bytes_too(ollama, embedder):
     assert sizes(ollama) == [2, 2, 1]
 
 
-def test_a_text_larger_than_a_batch_goes_alone(ollama, embedder):
-    assert all(embedder.embed_batch(["a", "b" * 200_000, "c"]))
-    assert sizes(ollama) == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\ud800 half a pair",
-        "nul \x00 byte",
-        "🧠" * 20,
-        "e\u0301",
-        '{text} {} %s "',
-        "\u202eabc",
-        "\ufeff",
-    ],
-)
-def test_any_text_can_be_embedded(embedder, text):
-    assert len(embedder.embed(text)) == 32
-    assert len(embedder.embed_batch([text])[0]) == 32
-
-
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(ollama, embedder):
     embedder.embed("a \ud800 b")
     assert ollama.embedded == ["a ? b"]
 
 
-def test_similar_texts_are_nearer_than_others(embedder):
-    gpu, again, cake = embedder.embed_batch(["the gpu server", "a gpu server", "baking a cake"])
-    assert dot(gpu, again) > dot(gpu, cake)
-
-
-# Prompts
-
-
-def test_query_and_document_get_the_prompt_of_the_model(ollama):
+def test_query_and_document_get_the_prompt_of_the_model_and_nomic_lower_case(ollama):
     embedder = OllamaEmbedder(ollama.url, "nomic-embed-text")
-    embedder.embed("where?")
-    embedder.embed_batch(["there"])
-    assert [body["input"] for body in ollama.embed_requests] == [
-        ["search_query: where?"],
-        ["search_document: there"],
-    ]
-    assert (embedder.provider, embedder.query_prompt) == ("ollama", "search_query: {text}")
-
-
-def test_only_nomic_models_get_lower_case(ollama):
-    OllamaEmbedder(ollama.url, "nomic-embed-text").embed_batch(["REPLACE Sump Pump"])
-    OllamaEmbedder(ollama.url, "all-minilm").embed_batch(["REPLACE Sump Pump"])
-    assert [body["input"] for body in ollama.embed_requests] == [
-        ["search_document: replace sump pump"],
-        ["REPLACE Sump Pump"],
-    ]
+    embedder.embed("Where?")
+    embedder.embed_batch(["There"])
+    OllamaEmbedder(ollama.url, "all-minilm").embed_batch(["There"])
+    assert inputs(ollama) == [["search_query: where?"], ["search_document: there"], ["There"]]
 
 
 def test_prompts_can_be_set(ollama):
-    embedder = OllamaEmbedder(
-        ollama.url, "all-minilm", query_prompt="Q {text}", document_prompt="D {text} {text}"
-    )
+    prompts = {"query_prompt": "Q {text}", "document_prompt": "D {text} {text}"}
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", **prompts)
     embedder.embed("a {text}")
     embedder.embed_batch(["b"])
-    assert [body["input"] for body in ollama.embed_requests] == [["Q a {text}"], ["D b b"]]
-
-
-def test_a_prompt_without_text_is_refused():
-    with pytest.raises(ConfigError, match="text"):
-        OllamaEmbedder(query_prompt="search:")
-
-
-# The cache
+    assert inputs(ollama) == [["Q a {text}"], ["D b b"]]
 
 
 def test_a_repeated_query_makes_no_request(ollama, embedder):
@@ -193,66 +121,27 @@ def test_the_query_used_least_recently_is_evicted(ollama):
     embedder = OllamaEmbedder(ollama.url, "all-minilm", cache_size=2)
     for text in ["a", "b", "a", "c", "a", "b"]:
         embedder.embed(text)
-    assert [body["input"] for body in ollama.embed_requests] == [["a"], ["b"], ["c"], ["b"]]
+    assert inputs(ollama) == [["a"], ["b"], ["c"], ["b"]]
 
 
-def test_a_cache_of_size_0_keeps_nothing(ollama):
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", 0)
-    assert embedder.embed("a") == embedder.embed("a")
-    assert len(ollama.requests) == 2
-
-
-def test_a_failure_is_not_cached(ollama, embedder):
+def test_a_failure_is_not_cached_and_forgotten_by_the_next_call(ollama, embedder, caplog):
     ollama.chat = True
-    assert embedder.embed("a") == []
+    with caplog.at_level(logging.WARNING, logger="hybrid_memory"):
+        assert embedder.embed("a") == []
+    assert caplog.messages == [embedder.problem]
     ollama.chat = False
     assert len(embedder.embed("a")) == 32
     assert embedder.problem is None
 
 
-def test_query_and_document_of_the_same_text_are_kept_apart(ollama):
-    embedder = OllamaEmbedder(ollama.url, "nomic-embed-text")
-    embedder.embed_batch(["a"])
-    embedder.embed("a")
-    assert len(ollama.requests) == 2
-
-
 # Dimensions
 
 
-def test_dims_probes_once(ollama, embedder):
+def test_dims_are_asked_once(ollama, embedder, free_port):
     assert [embedder.dims(), embedder.dims()] == [32, 32]
     assert len(ollama.requests) == 1
-
-
-def test_dims_are_known_from_what_was_embedded(ollama, embedder):
-    embedder.embed("a")
-    assert embedder.dims() == 32
-    assert len(ollama.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "dims"),
-    [
-        ({}, 768),
-        ({"model": "user/Nomic-Embed-Text:v1.5"}, 768),
-        ({"model": "all-minilm:33m"}, 384),
-        ({"model": "bge-m3"}, 1024),
-        ({"model": "of-my-own"}, 0),
-        ({"model": "of-my-own", "dims": 512}, 512),
-        ({"dims": 256}, 256),
-    ],
-)
-def test_dims_are_those_configured_or_known_while_the_server_is_down(free_port, options, dims):
-    embedder = OllamaEmbedder(f"http://127.0.0.1:{free_port}", **options)
-    assert embedder.dims() == dims
-    assert embedder.embed("a") == []
-
-
-def test_the_dims_that_a_server_tells_hold_whatever_is_known_of_the_model(ollama, embedder):
-    assert embedder.dims() == 32
-    ollama.error = (500, "gone")
-    assert embedder.dims() == 32
+    down = f"http://127.0.0.1:{free_port}"
+    assert (OllamaEmbedder(down).dims(), OllamaEmbedder(down, dims=256).dims()) == (0, 256)
 
 
 @pytest.mark.parametrize("ignored", [False, True])
@@ -274,13 +163,6 @@ def test_a_model_of_fewer_dims_than_configured_is_a_problem(ollama):
     )
 
 
-def test_vectors_of_another_dimension_than_before_are_refused(ollama, embedder):
-    embedder.embed("a")
-    ollama.dims = 48
-    assert embedder.embed("b") == []
-    assert "gave 48 dimensions instead of 32" in embedder.problem
-
-
 # Availability
 
 
@@ -288,12 +170,8 @@ def test_vectors_of_another_dimension_than_before_are_refused(ollama, embedder):
     ("installed", "asked"),
     [
         ("nomic-embed-text", "nomic-embed-text"),
-        ("nomic-embed-text:latest", "nomic-embed-text"),
-        ("nomic-embed-text", "nomic-embed-text:latest"),
         ("Nomic-Embed-Text", "nomic-embed-text:LATEST"),
         ("nomic-embed-text:v1.5", "nomic-embed-text:v1.5"),
-        ("user/nomic-embed-text", "user/nomic-embed-text"),
-        ("nomic-embed-text", "library/nomic-embed-text"),
         ("nomic-embed-text", "registry.ollama.ai/library/nomic-embed-text:latest"),
     ],
 )
@@ -302,6 +180,14 @@ def test_available_if_the_model_is_there(installed, asked):
         embedder = OllamaEmbedder(ollama.url, asked)
         assert embedder.is_available()
         assert embedder.problem is None
+
+
+@pytest.mark.parametrize("asked", ["nomic-embed-text:v2", "user/nomic-embed-text"])
+def test_unavailable_if_the_model_is_not_there(asked):
+    with FakeOllama("nomic-embed-text:v1.5") as ollama:
+        embedder = OllamaEmbedder(ollama.url, asked)
+        assert not embedder.is_available()
+        assert f"`ollama pull {asked}`" in embedder.problem
 
 
 def test_a_server_that_does_not_list_its_models_in_time_is_asked_once(ollama):
@@ -317,57 +203,44 @@ def test_a_server_that_does_not_list_its_models_in_time_is_asked_once(ollama):
     assert len(ollama.requests) == 1
 
 
-def test_unavailable_if_the_model_is_listed_but_does_not_work(ollama, embedder):
-    ollama.cannot_load = "signal: illegal instruction"
-    assert not embedder.is_available()
-    assert "terminated: signal: illegal instruction" in embedder.problem
-
-
-@pytest.mark.parametrize("asked", ["nomic-embed-text:v2", "other", "user/nomic-embed-text", ""])
-def test_unavailable_if_the_model_is_not_there(asked):
-    with FakeOllama("nomic-embed-text:v1.5") as ollama:
-        embedder = OllamaEmbedder(ollama.url, asked)
-        assert not embedder.is_available()
-        assert f"`ollama pull {asked}`" in embedder.problem
-
-
-def test_unavailable_if_nothing_listens(free_port):
-    embedder = OllamaEmbedder(f"http://127.0.0.1:{free_port}")
-    assert not embedder.is_available()
-    assert embedder.problem.endswith("(connection refused); start it with `ollama serve`")
-
-
-@pytest.mark.parametrize(
-    "page", ["<html>router</html>", "[]", '{"models": 5}', '{"models": [5, {"name": null}]}']
-)
-def test_unavailable_if_something_else_answers(ollama, embedder, page):
-    ollama.page = (200, page)
-    assert not embedder.is_available()
-    assert embedder.problem
-
-
 # Errors of Ollama
 
 
-@pytest.mark.parametrize(
-    ("model", "problem"),
-    [("nope", "has no model nope; get it with `ollama pull nope`"), ("", "has no model")],
-)
-def test_a_missing_model_is_reported_with_the_command_that_gets_it(ollama, model, problem):
-    embedder = OllamaEmbedder(ollama.url, model)
-    assert embedder.embed_batch([f"text {i}" for i in range(100)]) == [[]] * 100
+# Switches of the server, a part of the problem, and whether one request was enough to know
+FAILURES = {
+    "a chat model": ({"chat": True}, "all-minilm is not an embedding model; get one with `oll", True),
+    "a missing model": ({"models": []}, "has no model all-minilm; get it with `ollama pull all-", True),
+    "cannot load": ({"cannot_load": "illegal instruction"}, "terminated: illegal instruction", False),
+    "another server": (
+        {"page": (404, '{"error":{"code":404,"message":"File Not Found"}}')},
+        "not like Ollama 0.2.6 or later; if it has /v1/embeddings, use `--provider openai` and base_url http",
+        True,
+    ),
+    "an old server": ({"old": True}, "not like Ollama 0.2.6 or later", True),
+    "a refused key": ({"error": (401, "unauthorized")}, "refused the key; is OLLAMA_API_KEY right?", True),
+    "a forbidden cloud": ({"error": (403, "cloud is disabled")}, "cloud is disabled", True),
+    "an unknown page": ({"error": (404, "no such page")}, "no such page", True),
+    "a wrong count": ({"count_off": -1}, "sent a reply without a vector for each text", False),
+    "no JSON": ({"page": (200, "Ollama is running")}, "answers, but not like Ollama", True),
+    "other JSON": ({"page": (200, '{"embedding": [1.0]}')}, "answers, but not like Ollama", True),
+    "a page of a proxy": ({"page": (502, "<h1>Bad Gateway</h1>")}, "answered 502: a page of HTML", False),
+    "an empty page": ({"page": (503, "")}, "answered 503", False),
+    "a broken backend": ({"error": (500, "backend failed")}, "answered 500: backend failed", False),
+    "a refusal": ({"error": (400, "something new")}, "2 of 2 texts not embedded", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_failure_is_a_line_that_names_the_thing(ollama, embedder, kind):
+    switches, problem, is_plain = FAILURES[kind]
+    vars(ollama).update(switches)
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert problem in embedder.problem
-    assert len(ollama.requests) == 1
+    assert (len(ollama.requests) == 1) == is_plain
+    assert not embedder.is_available()
 
 
-def test_an_upgrade_is_advised_if_the_server_is_old(ollama, embedder):
-    ollama.old = True
-    assert embedder.embed("a") == []
-    assert "upgrade Ollama" in embedder.problem
-    assert "older than 0.2.6" in embedder.problem
-
-
-@pytest.mark.parametrize("path", ["/v1", "/api", "/v1/", "/a/b"])
+@pytest.mark.parametrize("path", ["/v1", "/a/b/"])
 def test_a_path_that_leads_nowhere_is_to_be_left_out(ollama, path):
     embedder = OllamaEmbedder(ollama.url + path, "all-minilm")
     for call in (lambda: embedder.embed("a"), embedder.is_available):
@@ -376,48 +249,20 @@ def test_a_path_that_leads_nowhere_is_to_be_left_out(ollama, path):
         assert embedder.problem == f"Ollama is not at {place}; leave out the path: {ollama.url}"
 
 
-def test_another_kind_of_server_is_reported_with_its_provider(ollama, embedder):
-    ollama.page = (404, '{"error":{"code":404,"message":"File Not Found"}}')
-    for call in (lambda: embedder.embed("a"), embedder.is_available):
-        assert not call()
-        assert f"use `--provider openai` and base_url {ollama.url}" in embedder.problem
-
-
-@pytest.mark.parametrize("model", ["all minilm", "all-minilm ", "müll", "a\nb", "a;b"])
-def test_no_command_gets_a_model_whose_name_is_impossible(ollama, model):
-    embedder = OllamaEmbedder(ollama.url, model)
-    for call in (lambda: embedder.embed("a"), embedder.is_available):
-        assert not call()
-        assert "cannot be the name of a model; `ollama list` prints the names" in embedder.problem
-
-
-def test_a_chat_model_is_reported_as_not_an_embedding_model(ollama, embedder, waits):
-    ollama.chat = True
-    assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert (
-        "all-minilm is not an embedding model; get one with `ollama pull nomic-embed-text`"
-        in embedder.problem
-    )
-    assert (len(ollama.requests), waits) == (1, [])
-
-
-def test_a_crash_of_the_runner_is_tried_again(ollama, embedder, waits):
-    ollama.eof = 1
+@pytest.mark.parametrize(
+    ("switches", "tries"), [({"eof": 1}, 2), ({"busy": 2}, 3), ({"drop": 2}, 3)]
+)
+def test_what_may_pass_by_itself_is_tried_again(ollama, embedder, waits, switches, tries):
+    vars(ollama).update(switches)
     assert len(embedder.embed("a")) == 32
-    assert (len(ollama.requests), len(waits), embedder.problem) == (2, 1, None)
-    assert 0.5 < waits[0] < 1.5
+    assert (len(ollama.requests), len(waits), embedder.problem) == (tries, tries - 1, None)
+    assert all(0.5 < wait < 3.0 for wait in waits)
 
 
-def test_a_full_queue_is_tried_again_with_longer_and_longer_waits(ollama, embedder, waits):
-    ollama.busy = 2
-    assert all(embedder.embed_batch(["a", "b"]))
-    assert len(waits) == 2
-    assert waits[0] < waits[1] + 0.5
-
-
-def test_a_dropped_connection_is_tried_again(ollama, embedder):
-    ollama.drop = 2
-    assert len(embedder.embed("a")) == 32
+def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder):
+    ollama.error = (500, "backend failed")
+    assert embedder.embed_batch([f"text {i}" for i in range(300)]) == [[]] * 300
+    assert len(ollama.requests) < 30
 
 
 def test_only_the_text_that_crashes_the_runner_is_left_out(ollama, embedder):
@@ -431,18 +276,10 @@ def test_only_the_text_that_crashes_the_runner_is_left_out(ollama, embedder):
     assert len(ollama.embedded) == len(set(ollama.embedded)) == 49
 
 
-def test_only_the_many_texts_that_crash_the_runner_are_left_out(ollama, embedder):
-    ollama.crashing = "poison"
-    texts = [f"poison {i}" if i % 12 == 5 else f"text {i}" for i in range(120)]
-    vectors = embedder.embed_batch(texts)
-    assert [i for i, v in enumerate(vectors) if not v] == list(range(5, 120, 12))
-
-
 def test_a_long_text_that_crashes_the_runner_is_shortened(ollama, embedder):
-    ollama.context, ollama.crashing = 500, "poison"
-    texts = ["short", "word " * 900]
+    ollama.context = 500
     ollama.crashing = "word " * 600
-    assert all(embedder.embed_batch(texts))
+    assert all(embedder.embed_batch(["short", "word " * 900]))
     assert embedder.truncated == {1}
 
 
@@ -457,8 +294,8 @@ def test_a_long_text_that_crashes_the_runner_is_shortened(ollama, embedder):
 def test_a_text_that_gives_nan_is_left_out_without_waiting(ollama, embedder, waits, words):
     ollama.nan, ollama.nan_words = "nan", words
     texts = [f"text {i}" for i in range(32)]
-    texts[0] = texts[31] = "nan"
-    texts[31] += " too"
+    texts[0] = "nan"
+    texts[31] = "nan too"
     vectors = embedder.embed_batch(texts)
     assert [i for i, v in enumerate(vectors) if not v] == [0, 31]
     assert "2 of 32 texts not embedded" in embedder.problem
@@ -471,14 +308,9 @@ def test_a_text_that_gives_nan_is_left_out_without_waiting(ollama, embedder, wai
     [
         ([0.0] * 32, "zeros"),
         ([], "no vector"),
-        (None, "no vector"),
         ("text", "no vector"),
-        ({"0": 1}, "no vector"),
         ([math.nan] * 32, "NaN"),
-        ([math.inf] + [0.0] * 31, "NaN"),
-        ([None] * 32, "NaN"),
         (["1"] * 32, "NaN"),
-        ([10**400] * 32, "NaN"),
         ([1.0] * 31, "31 dimensions instead of 32"),
     ],
 )
@@ -491,32 +323,63 @@ def test_a_bad_vector_is_refused_and_the_others_are_kept(ollama, embedder, spoil
     assert reason in embedder.problem
 
 
-def test_whole_numbers_become_floats(ollama, embedder):
-    ollama.spoilt, ollama.spoilt_vector = "spoilt", [3, 4] + [0] * 30
-    v = embedder.embed("spoilt")
-    assert v[:3] == pytest.approx([0.6, 0.8, 0.0])
-    assert all(type(x) is float for x in v)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the input length exceeds the context length",
+        "input exceeds maximum context length and cannot be truncated further",
+        "input (103 tokens) is too large to process. increase the physical batch size (current batch size: 64)",
+        "request (302 tokens) exceeds the available context size (256 tokens), try increasing it",
+    ],
+)
+def test_every_wording_of_too_long_is_understood(ollama, embedder, waits, words):
+    ollama.error = (400, words)
+    assert embedder.embed("word " * 10) == []
+    assert len(ollama.embed_requests) > 3  # each with a shorter text
+    assert waits == []
 
 
-@pytest.mark.parametrize("off", [-1, 1])
-def test_a_reply_with_a_wrong_count_is_refused(ollama, embedder, off):
-    ollama.count_off = off
-    assert embedder.embed_batch(["a", "b", "c"]) == [[], [], []]
-    assert "sent a reply without a vector for each text" in embedder.problem
+def test_an_over_long_text_is_cut_and_marked_and_the_others_are_not(ollama, embedder, waits):
+    texts = [f"text {i}" for i in range(40)]
+    texts[7] = "long " * 300
+    texts[20] = "also long " * 120
+    assert all(embedder.embed_batch(texts))
+    assert embedder.truncated == {7, 20}
+    assert (embedder.problem, waits) == (None, [])
+    [kept] = [text for text in ollama.embedded if text.startswith("long")]
+    assert texts[7].startswith(kept)
+    assert len(kept.split()) > 50
+    assert len(ollama.computed) <= 1.1 * len(texts)  # it costs the server little
+    embedder.embed_batch(["short"])
+    assert embedder.truncated == set()
 
 
-def test_a_backend_error_is_tried_again_and_then_given_up(ollama, embedder, waits):
-    ollama.error = (500, "backend failed")
-    assert embedder.embed("a") == []
-    assert embedder.problem == f"Ollama at {ollama.url} answered 500: backend failed"
-    assert (len(ollama.requests), len(waits)) == (3, 2)
+def test_the_prompt_of_an_over_long_text_is_not_cut(ollama):
+    prompt = "title: none | text: {text} END"
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", document_prompt=prompt)
+    embedder.embed_batch(["word " * 500])
+    assert ollama.embedded[0].startswith("title: none | text: word")
+    assert ollama.embedded[0].endswith("END")
 
 
-def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder, waits):
-    ollama.error = (500, "backend failed")
-    assert embedder.embed_batch([f"text {i}" for i in range(300)]) == [[]] * 300
-    assert len(ollama.requests) < 30
-    assert sum(waits) <= base.LONGEST_FAILING
+def test_a_redirect_is_reported_and_not_followed(ollama, embedder):
+    with FakeOllama("all-minilm") as other:
+        ollama.redirect = f"http://user:secret@127.0.0.1:{other.port}/api/embed?token=secret"
+        assert embedder.embed("a") == []
+        assert other.requests == []
+        assert f"redirects to 127.0.0.1:{other.port}/api/embed" in embedder.problem
+        assert "secret" not in embedder.problem
+
+
+def test_control_characters_of_a_server_do_not_reach_the_terminal(ollama, embedder):
+    ollama.error = (400, "\x1b[31mred\nalert\x07 " + "x" * 1000)
+    embedder.embed("a")
+    assert "[31mred alert" in embedder.problem
+    assert embedder.problem.isprintable()
+    assert len(embedder.problem) < 400
+
+
+# Time
 
 
 def test_a_long_wait_for_documents_is_reported_once(ollama, embedder, monkeypatch):
@@ -526,10 +389,9 @@ def test_a_long_wait_for_documents_is_reported_once(ollama, embedder, monkeypatc
     ollama.slow = 0.2
     assert all(embedder.embed_batch(["a"]))
     assert all(embedder.embed_batch(["b"]))
+    assert embedder.embed("c")
     [line] = lines
     assert line.startswith(f"waiting for Ollama at {ollama.url}, at most 300 s")
-    assert embedder.embed("c")
-    assert len(lines) == 1
 
 
 def test_a_server_that_hangs_is_given_up_long_before_the_time_limit(ollama, embedder, monkeypatch):
@@ -553,214 +415,24 @@ def test_a_server_that_answers_other_requests_may_take_its_time(ollama, embedder
     assert embedder.problem is None
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("0", marks=LINUX)])
-def test_a_reply_that_has_begun_must_end_soon(ollama, host, monkeypatch):
+def test_a_reply_that_has_begun_must_end_soon(ollama, embedder, monkeypatch):
     monkeypatch.setattr(loopback, "REPLY_TIMEOUT", 0.2)
     ollama.drip = 0.01
-    embedder = OllamaEmbedder(f"http://{host}:{ollama.port}", "all-minilm")
     assert embedder.embed_batch([f"text {i}" for i in range(100)]) == [[]] * 100
     assert embedder.problem.endswith("did not finish its reply in time")
     assert len(ollama.requests) == 1
-
-
-def test_texts_that_are_refused_for_an_unknown_reason_are_left_out(ollama, embedder, waits):
-    ollama.error = (400, "something new")
-    assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert "2 of 2 texts not embedded" in embedder.problem
-    assert "something new" in embedder.problem
-    assert waits == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "the input length exceeds the context length",
-        "input exceeds maximum context length",
-        "input length exceeds maximum context length",
-        "input exceeds maximum context length and cannot be truncated further",
-        "input (103 tokens) is too large to process. increase the physical batch size (current batch size: 64)",
-        "request (302 tokens) exceeds the available context size (256 tokens), try increasing it",
-    ],
-)
-def test_every_wording_of_too_long_is_understood(ollama, embedder, waits, words):
-    ollama.error = (400, words)
-    assert embedder.embed("word " * 10) == []
-    assert len(ollama.embed_requests) > 3  # each with a shorter text
-    assert waits == []
-
-
-def test_an_over_long_text_is_cut_and_marked_and_the_others_are_not(ollama, embedder, waits):
-    texts = [f"text {i}" for i in range(40)]
-    texts[7] = "long " * 300
-    texts[20] = "also long " * 120
-    vectors = embedder.embed_batch(texts)
-    assert all(vectors)
-    assert embedder.truncated == {7, 20}
-    assert embedder.problem is None
-    assert waits == []
-    assert sorted(ollama.embedded)[-38:] == sorted(t for t in texts if t.startswith("text"))
-    kept = [text for text in ollama.embedded if text.startswith("long")]
-    assert [texts[7].startswith(text) for text in kept] == [True]
-    assert len(kept[0].split()) > 50
-
-
-def test_all_texts_too_long_are_all_cut(ollama, embedder):
-    assert all(embedder.embed_batch([f"{i} " + "word " * 150 for i in range(40)]))
-    assert embedder.truncated == set(range(40))
-
-
-@pytest.mark.parametrize("long_every", [1, 2, 4, 7, 30])
-def test_over_long_texts_cost_the_server_little(ollama, embedder, long_every):
-    texts = [f"{i} " + "word " * (110 if i % long_every == 0 else 10) for i in range(30)]
-    assert all(embedder.embed_batch(texts))
-    assert embedder.truncated == set(range(0, 30, long_every))
-    assert len(ollama.computed) <= 1.1 * len(texts)
-
-
-def test_equal_over_long_texts_are_both_marked(ollama, embedder):
-    assert all(embedder.embed_batch(["word " * 150, "short", "word " * 150]))
-    assert embedder.truncated == {0, 2}
-
-
-def test_truncated_describes_the_last_call(ollama, embedder):
-    embedder.embed_batch(["word " * 150])
-    embedder.embed_batch(["short"])
-    assert embedder.truncated == set()
-
-
-def test_an_over_long_query_is_cut(ollama, embedder):
-    assert len(embedder.embed("word " * 1000)) == 32
-
-
-def test_the_prompt_of_an_over_long_text_is_not_cut(ollama):
-    embedder = OllamaEmbedder(
-        ollama.url, "all-minilm", document_prompt="title: none | text: {text} END"
-    )
-    embedder.embed_batch(["word " * 500])
-    assert ollama.embedded[0].startswith("title: none | text: word")
-    assert ollama.embedded[0].endswith("END")
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        (502, "<html><h1>Bad Gateway</h1></html>"),
-        (500, "plain text error"),
-        (503, ""),
-        (502, '{"error": {}}'),
-    ],
-)
-def test_an_error_page_of_a_proxy_is_reported(ollama, embedder, page):
-    ollama.page = page
-    assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert f"answered {page[0]}" in embedder.problem
-    assert "<" not in embedder.problem
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<html>Welcome</html>",
-        "Ollama is running",
-        "[]",
-        "null",
-        "5",
-        '{"embedding": [1.0]}',
-        "[" * 100_000,
-        '{"embed',
-    ],
-)
-def test_a_200_without_the_expected_json_is_reported(ollama, embedder, page):
-    ollama.page = (200, page)
-    assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert "answers, but not like Ollama" in embedder.problem
-
-
-@pytest.mark.parametrize(
-    "page", ['{"embeddings": null}', '{"embeddings": {}}', '{"embeddings": []}']
-)
-def test_a_reply_without_vectors_is_reported(ollama, embedder, page):
-    ollama.page = (200, page)
-    assert embedder.embed("a") == []
-    assert "without a vector for each text" in embedder.problem
-
-
-def test_a_redirect_is_reported_and_not_followed(ollama, embedder):
-    with FakeOllama("all-minilm") as other:
-        ollama.redirect = f"http://user:secret@127.0.0.1:{other.port}/api/embed?token=secret"
-        assert embedder.embed("a") == []
-        assert other.requests == []
-        assert f"redirects to 127.0.0.1:{other.port}/api/embed" in embedder.problem
-        assert "secret" not in embedder.problem
-
-
-def test_control_characters_of_a_server_do_not_reach_the_terminal(ollama, embedder):
-    ollama.error = (400, "\x1b[31mred\nalert\x07 " + "x" * 1000)
-    embedder.embed("a")
-    assert "[31mred alert" in embedder.problem
-    assert embedder.problem.isprintable()
-    assert len(embedder.problem) < 400
-
-
-@pytest.mark.parametrize(
-    ("status", "words"), [(403, "cloud is disabled"), (404, "no such page"), (405, "wrong")]
-)
-def test_a_refusal_that_concerns_every_text_stops_the_call(ollama, embedder, status, words):
-    ollama.error = (status, words)
-    assert embedder.embed_batch([f"{i}" for i in range(100)]) == [[]] * 100
-    assert words in embedder.problem
-    assert len(ollama.requests) == 1
-
-
-# Time
 
 
 def test_a_server_that_is_down_fails_the_whole_call_at_once(free_port, waits):
     embedder = OllamaEmbedder(f"http://127.0.0.1:{free_port}", sleep=waits.append)
     started = time.monotonic()
     assert embedder.embed_batch([f"text {i}" for i in range(500)]) == [[]] * 500
+    assert not embedder.is_available()
     assert time.monotonic() - started < HANG
     assert waits == []
     assert embedder.problem == (
         f"cannot connect to Ollama at http://127.0.0.1:{free_port} (connection refused); start it with `ollama serve`"
     )
-
-
-def test_requests_is_not_imported_for_a_server_that_is_down(free_port):
-    code = (
-        "import sys\n"
-        "from hybrid_memory.embedder import OllamaEmbedder\n"
-        f"embedder = OllamaEmbedder('http://127.0.0.1:{free_port}')\n"
-        "assert embedder.embed('a') == [] and 'refused' in embedder.problem, embedder.problem\n"
-        "print(*sorted({'requests', 'urllib3', 'logging', 'concurrent.futures'} & set(sys.modules)))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert (done.stdout.strip(), done.stderr) == ("", "")
-
-
-def test_importing_the_embedder_imports_nothing_heavy():
-    code = (
-        "import sys; before = set(sys.modules)\n"
-        "import hybrid_memory.embedder\n"
-        "heavy = {'requests', 'logging', 'dataclasses', 'concurrent.futures', 'socket'}\n"
-        "print(*sorted(heavy & (set(sys.modules) - before)))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert done.stdout.strip() == ""
-
-
-@pytest.mark.parametrize("drip", [0.05, 0.4])
-def test_a_query_keeps_its_budget_even_if_the_server_drips(ollama, drip):
-    ollama.drip = drip
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.3)
-    started = time.monotonic()
-    assert embedder.embed("a") == []
-    assert time.monotonic() - started < HANG
-    assert "did not answer within 0.3 s (query_timeout)" in embedder.problem
 
 
 def test_a_query_keeps_its_budget_over_its_tries(ollama, waits):
@@ -772,13 +444,11 @@ def test_a_query_keeps_its_budget_over_its_tries(ollama, waits):
 
 
 def test_after_a_time_out_a_server_is_not_asked_for_a_while(ollama):
-    ollama.drip = 0.2
+    ollama.drip = 0.05
     embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.2)
-    embedder.embed("a")
-    told = embedder.problem
-    for text in ("b", "c"):
+    for text in ("a", "b", "c"):
         assert embedder.embed(text) == []
-        assert embedder.problem == told
+        assert "did not answer within 0.2 s (query_timeout)" in embedder.problem
     assert len(ollama.requests) == 1
     ollama.drip = 0.0
     assert len(embedder.embed_batch(["documents have a time limit of their own"])[0]) == 32
@@ -791,31 +461,6 @@ def test_a_batch_has_a_time_limit_too(ollama):
     assert "did not answer within 0.2 s" in embedder.problem
     assert embedder.embed_batch(["c"]) == [[]]
     assert len(ollama.requests) == 1
-
-
-def test_a_caller_that_has_little_time_left_does_not_blame_the_server(ollama):
-    ollama.drip = 0.2
-    embedder = OllamaEmbedder(ollama.url, "all-minilm")
-    assert embedder.embed_batch(["a"], seconds=0.0170082) == [[]]
-    assert "Ollama at http" in embedder.problem
-    assert embedder.problem.endswith("in the 17 ms left for embedding")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.0, "1 ms"),
-        (0.0170082, "17 ms"),
-        (0.0994, "99 ms"),
-        (0.0996, "0.1 s"),
-        (1.98765, "2 s"),
-        (9.94, "9.9 s"),
-        (9.96, "10 s"),
-        (59.7, "60 s"),
-    ],
-)
-def test_durations_are_rounded_as_people_write_them(seconds, text):
-    assert duration(seconds) == text
 
 
 def test_documents_wait_for_a_cold_model_that_a_query_does_not(ollama):
@@ -838,63 +483,8 @@ def test_a_search_that_gave_up_lets_the_model_load(ollama):
 
 
 def test_an_enormous_time_out_is_not_an_error(ollama):
-    embedder = OllamaEmbedder(
-        ollama.url, "all-minilm", query_timeout=1e12, document_timeout=math.inf
-    )
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=1e12)
     assert len(embedder.embed("a")) == 32
-    assert len(embedder.embed_batch(["a"])[0]) == 32
-
-
-def test_a_restart_between_two_batches_is_waited_for(ollama):
-    def sleep(seconds):
-        if not waits:
-            ollama.start()
-        waits.append(seconds)
-
-    waits = []
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", sleep=sleep)
-    assert all(embedder.embed_batch(["a"]))
-    ollama.stop()
-    assert all(embedder.embed_batch(["b", "c"]))
-    assert waits
-    assert embedder.problem is None
-    assert sorted(ollama.embedded) == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("0", marks=LINUX)])
-def test_a_server_that_does_not_come_back_is_waited_for_once(ollama, waits, host):
-    embedder = OllamaEmbedder(f"http://{host}:{ollama.port}", "all-minilm", sleep=waits.append)
-    embedder.embed_batch(["a"])
-    ollama.stop()
-    assert embedder.embed_batch(["b", "c"]) == [[], []]
-    assert embedder.embed_batch(["d"]) == [[]]
-    assert len(waits) == 2
-    assert "connection refused" in embedder.problem
-    ollama.start()
-
-
-def test_a_query_does_not_wait_for_a_restart(ollama, embedder, waits):
-    embedder.embed("a")
-    ollama.stop()
-    assert embedder.embed("b") == []
-    assert "connection refused" in embedder.problem
-    assert len(waits) <= 1  # for the connection that broke
-    ollama.start()
-
-
-def test_one_request_is_in_flight_at_a_time(ollama, embedder):
-    reply, running, most = ollama.reply, [], []
-
-    def watched(request, connection):
-        running.append(request)
-        most.append(len(running))
-        time.sleep(0.01)
-        running.pop()
-        return reply(request, connection)
-
-    ollama.reply = watched
-    embedder.embed_batch([f"text {i}" for i in range(200)])
-    assert most == [1] * 50
 
 
 # Addresses and keys
@@ -904,35 +494,18 @@ def test_one_request_is_in_flight_at_a_time(ollama, embedder):
     ("value", "url"),
     [
         ("", "http://127.0.0.1:11434"),
-        ("  ", "http://127.0.0.1:11434"),
-        ("http://localhost:11434", "http://localhost:11434"),
-        ("box", "http://box:11434"),
         (' "box" ', "http://box:11434"),
-        ("'box:5000'", "http://box:5000"),
         ("box:5000", "http://box:5000"),
         (":5000", "http://127.0.0.1:5000"),
-        ("1.2.3.4", "http://1.2.3.4:11434"),
         ("http://box", "http://box:80"),
         ("https://box", "https://box:443"),
-        ("https://box:8443", "https://box:8443"),
-        ("http://:5000", "http://127.0.0.1:5000"),
-        ("box/", "http://box:11434"),
-        ("box/ollama", "http://box:11434/ollama"),
         ("https://box/ollama/", "https://box:443/ollama"),
-        ("box:5000/a/b/", "http://box:5000/a/b"),
         ("ollama.com", "https://ollama.com:443"),
-        ("box:", "http://box:11434"),
         ("box:port", "http://box:11434"),
         ("box:99999", "http://box:11434"),
-        ("https://box:99999", "https://box:443"),
-        ("box:0", "http://box:0"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("0.0.0.0:5000", "http://127.0.0.1:5000"),
-        ("::", "http://[::1]:11434"),
         ("[::]:5000", "http://[::1]:5000"),
         ("::1", "http://[::1]:11434"),
-        ("[::1]", "http://[::1]:11434"),
-        ("[::1]:5000", "http://[::1]:5000"),
         ("http://[fe80::1]", "http://[fe80::1]:80"),
         ("https://user:pass@box", "https://user:pass@box:443"),
     ],
@@ -944,21 +517,17 @@ def test_ollama_host_is_read_as_ollama_reads_it(value, url):
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("url", "told"),
     [
-        "ftp://127.0.0.1:9",
-        "http://[",
-        "http://a b",
-        "http://" + "a" * 300,
-        "http://\x00",
-        "://",
-        "http://127.0.0.1:0",
+        ("ftp://127.0.0.1:9", "must begin with http"),
+        ("http://a b", "is not a usable address"),
+        ("http://no-such-host.invalid", "(no such host, or no route to it)"),
     ],
 )
-def test_an_address_that_cannot_be_asked_is_reported(url):
-    embedder = OllamaEmbedder(url, query_timeout=3)
+def test_an_address_that_cannot_be_asked_is_reported(url, told):
+    embedder = OllamaEmbedder(url, query_timeout=HANG)
     assert embedder.embed("a") == []
-    assert embedder.problem
+    assert told in embedder.problem
 
 
 @pytest.fixture
@@ -988,29 +557,17 @@ def test_a_server_that_does_not_take_connections_is_reported_and_not_asked_again
     assert time.monotonic() - started < HANG
 
 
-def test_a_host_that_does_not_exist_is_reported():
-    embedder = OllamaEmbedder("http://no-such-host.invalid", query_timeout=HANG)
-    assert embedder.embed("a") == []
-    assert "no-such-host.invalid" in embedder.problem
-
-
 def test_https_to_a_server_of_http_is_reported(ollama):
     embedder = OllamaEmbedder(ollama.url.replace("http", "https"))
     assert embedder.embed("a") == []
-    assert "https" in embedder.problem
-
-
-def test_loopback_is_never_asked_through_a_proxy(ollama, monkeypatch, free_port):
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
-    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port}")
-    assert len(OllamaEmbedder(ollama.url, "all-minilm").embed("a")) == 32
+    assert "its certificate is not trusted, or it does not support https" in embedder.problem
 
 
 def test_a_proxy_that_is_down_is_reported(monkeypatch, free_port):
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
     embedder = OllamaEmbedder("http://192.0.2.1:11434")
     assert embedder.embed("a") == []
-    assert "proxy" in embedder.problem
+    assert "the proxy in HTTPS_PROXY or HTTP_PROXY fails" in embedder.problem
 
 
 def test_the_key_is_sent_as_a_bearer_token_and_never_shown(ollama, monkeypatch, caplog, tmp_path):
@@ -1018,14 +575,15 @@ def test_the_key_is_sent_as_a_bearer_token_and_never_shown(ollama, monkeypatch, 
     netrc.write_text("machine 127.0.0.1 login someone password else\n")
     monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setenv("OLLAMA_API_KEY", "sesame-123")
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", sleep=lambda seconds: None)
     ollama.error = (500, "who sent Bearer sesame-123?")
     with caplog.at_level(logging.DEBUG):
-        embedder.embed("a")
-    assert {request.headers["authorization"] for request in ollama.requests} == {
-        "Bearer sesame-123"
-    }
-    assert "who sent Bearer ***?" in embedder.problem
+        for host in ("127.0.0.1", "2130706433"):  # by loopback.py and by remote.py
+            url = f"http://{host}:{ollama.port}"
+            embedder = OllamaEmbedder(url, "all-minilm", sleep=lambda seconds: None)
+            embedder.embed("a")
+            assert "who sent Bearer ***?" in embedder.problem
+    sent = {request.headers["authorization"] for request in ollama.requests}
+    assert sent == {"Bearer sesame-123"}
     assert "sesame" not in caplog.text
 
 
@@ -1035,19 +593,10 @@ def test_no_authorization_is_sent_without_a_key(ollama, embedder, monkeypatch):
     assert "authorization" not in ollama.requests[0].headers
 
 
-@pytest.mark.parametrize("key", ["line\nbreak", "schlüssel", "tab\tkey"])
-def test_a_key_with_impossible_characters_is_reported_and_not_shown(
-    ollama, embedder, monkeypatch, key
-):
-    monkeypatch.setenv("OLLAMA_API_KEY", key)
+def test_a_key_with_impossible_characters_is_reported_and_not_shown(embedder, monkeypatch):
+    monkeypatch.setenv("OLLAMA_API_KEY", "schlüssel")
     assert embedder.embed("a") == []
     assert embedder.problem == "OLLAMA_API_KEY holds characters that cannot be part of a key"
-
-
-def test_a_refused_key_is_reported(ollama, embedder):
-    ollama.error = (401, "unauthorized")
-    assert embedder.embed("a") == []
-    assert "refused the key; is OLLAMA_API_KEY right?" in embedder.problem
 
 
 def test_a_password_in_the_url_is_used_and_not_shown(ollama):
@@ -1059,32 +608,6 @@ def test_a_password_in_the_url_is_used_and_not_shown(ollama):
     ollama.error = (500, "no")
     embedder.embed("b")
     assert "secret" not in embedder.problem
-
-
-# Reports
-
-
-def test_a_problem_that_goes_on_is_logged_once(ollama, embedder, caplog):
-    with caplog.at_level(logging.WARNING, logger="hybrid_memory"):
-        ollama.error = (400, "gone")
-        for text in "abc":
-            assert embedder.embed(text) == []
-        assert caplog.messages == [embedder.problem]
-        ollama.error = None
-        assert embedder.embed("a")
-        ollama.error = (400, "gone")
-        assert embedder.embed("b") == []
-    assert caplog.messages == [embedder.problem] * 2
-
-
-def test_a_problem_is_logged_and_forgotten_by_the_next_call(ollama, embedder, caplog):
-    ollama.chat = True
-    with caplog.at_level(logging.WARNING, logger="hybrid_memory"):
-        embedder.embed("a")
-    assert caplog.messages == [embedder.problem]
-    ollama.chat = False
-    embedder.embed("b")
-    assert embedder.problem is None
 
 
 def test_nothing_is_printed_if_logging_is_not_configured(ollama):

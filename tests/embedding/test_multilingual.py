@@ -1,16 +1,13 @@
 """The built-in embedder for many languages, with its real table, and which store gets it."""
 
-import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hybrid_memory.embedding import multilingual
 from hybrid_memory.embedding.builtin import FOLDED, BuiltinEmbedder, Table
-from hybrid_memory.embedding.languages import builtin_for
+from hybrid_memory.embedding.choice import builtin_for
 from hybrid_memory.embedding.multilingual import MultilingualEmbedder
 from tests.command import Run, answer
 
@@ -42,14 +39,6 @@ def test_text_is_folded_and_cut_into_the_longest_tokens(
     embedder: MultilingualEmbedder, text: str, tokens: list[str]
 ) -> None:
     assert embedder.tokenize(text) == tokens
-
-
-def test_a_word_that_is_no_token_is_cut_from_its_beginning(embedder: MultilingualEmbedder) -> None:
-    tokens = embedder.tokenize("Donaudampfschiff")
-    assert len(tokens) > 1
-    assert not tokens[0].startswith("##")
-    assert all(token.startswith("##") for token in tokens[1:])
-    assert tokens[0] + "".join(token[2:] for token in tokens[1:]) == "donaudampfschiff"
 
 
 @pytest.mark.parametrize("text", [GERMAN, CHINESE, "Как сменить пароль? password パスワード ค้นหา"])
@@ -197,19 +186,3 @@ def test_settings_change_the_table(run: Run, tmp_path: Path) -> None:
     run("update", "--provider", "builtin-english")
     english = ("--provider", "builtin-english")
     assert answer(run("search", "Where is the password?", *english)) == []
-
-
-def test_a_search_of_english_notes_does_not_import_the_other_table(
-    run: Run, environ: dict[str, str], tmp_path: Path
-) -> None:
-    (tmp_path / "a.md").write_text("The password is in the safe.")
-    run("ingest", "--path", str(tmp_path / "a.md"), "--provider", "auto")
-    program = (
-        "import sys, json; from hybrid_memory.cli import main;"
-        "code = main(['search', 'password', '--provider', 'auto', '--json']);"
-        "print(json.dumps('hybrid_memory.embedding.multilingual' in sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stderr.splitlines()[-1]) is False

@@ -1,9 +1,7 @@
-import os
-
 import pytest
 
 from hybrid_memory.embedding.builtin import BuiltinEmbedder
-from hybrid_memory.embedding.near_words import DATA, LEAST, NearWords
+from hybrid_memory.embedding.near_words import LEAST, NearWords
 
 NEAR = NearWords()
 
@@ -45,7 +43,3 @@ def test_words_that_say_little_have_a_short_vector() -> None:
         map(NEAR.weight, ("physician", "greenhouse", "telemetry"))
     )
     assert NEAR.weight("东京") == 1.0
-
-
-def test_the_table_is_small() -> None:
-    assert os.path.getsize(DATA) < 700_000

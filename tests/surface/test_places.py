@@ -99,19 +99,6 @@ def test_a_missing_database_is_told_with_its_origin(
         assert done.returncode == 1
 
 
-def test_a_copy_that_has_no_database_names_the_one_of_its_checkout(
-    call: Call, checkout: Path, copy: Path, home: Path
-) -> None:
-    fill(call, checkout)
-    done = call(copy, "search", "gpu")
-    assert done.returncode == 1
-    assert done.stderr == (
-        f"hybrid-memory: no database at {home}/.local/share/hybrid-memory/hybrid_search.db; `hybrid-memory ingest --path DIR` "
-        f"makes one; this path is the default; other databases: `--db {checkout}/data/hybrid_search.db`\n"
-    )
-    assert not (home / ".local").exists()
-
-
 def test_checkout_and_copy_tell_of_each_other(
     call: Call, checkout: Path, copy: Path, home: Path
 ) -> None:

@@ -22,6 +22,6 @@ def test_a_rate_is_shown_after_two_seconds_and_counts_from_the_first_report(
     assert shown == [
         "files 1/2,001, 9 chunks",
         "files 51/2,001, 400 chunks",
-        "files 151/2,001, 900 chunks, 50/s, 37 s left",
-        "files 501/2,001, 3,000 chunks, 50/s, 30 s left",
+        "files 151/2,001, 900 chunks, 50/s, 0:00:37 left",
+        "files 501/2,001, 3,000 chunks, 50/s, 0:00:30 left",
     ]

@@ -34,10 +34,12 @@ ASKED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":
 STDIN = {"mcp": ASKED, "recall": "What is our gpu server?", "store": "A dog."}
 STORE = "store --doc-id m --file -"
 CLOSED = [
-    *(("search gpu", closed) for closed in (*REDIRECTIONS, ">&- 2>&-", ALL)),
-    *((command, "<&-") for command in ("mcp", "recall", STORE)),
+    ("search gpu", "2>&-"),
+    ("search gpu", ALL),
+    ("mcp", "<&-"),
     ("mcp", ">&-"),  # its standard output is for the protocol alone
-    *((command, ALL) for command in ("get n", "init .", "mcp", "recall", STORE, "update")),
+    (STORE, ALL),
+    ("update", ALL),
 ]
 
 
@@ -110,13 +112,8 @@ UNWRITTEN = "hybrid-memory: cannot write to standard output: "
     "command",
     [
         "search gpu",
-        "search gpu --format text",
-        "list",
         "doctor",
-        "get n",
-        "stats",
         "--help",
-        "--version",
     ],
 )
 def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
@@ -129,11 +126,10 @@ def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("redirection", [">&-", ">/dev/full"])
 def test_a_process_says_once_that_standard_output_cannot_be_written(
-    environ: dict[str, str], tmp_path: Path, redirection: str
+    environ: dict[str, str], tmp_path: Path
 ) -> None:
-    done = ended("search gpu", redirection, environ, tmp_path)
+    done = ended("search gpu", ">/dev/full", environ, tmp_path)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert done.stderr.startswith(UNWRITTEN)
 
@@ -143,9 +139,7 @@ def test_a_process_says_once_that_standard_output_cannot_be_written(
     ("command", "status", "redirection"),
     [
         ("search zqxvk", 0, "2>&-"),  # which says that nothing was found
-        ("search zqxvk", 0, "2>/dev/full"),
         ("get absent", 1, "2>/dev/full"),
-        ("search --limit 0", 2, "2>&-"),
     ],
 )
 def test_messages_that_nobody_can_read_are_lost_and_change_nothing(

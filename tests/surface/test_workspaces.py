@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.surface.workspaces import memory_of, record, recorded, workspace_of
+from hybrid_memory.surface.memories import memory_of, record, recorded, workspace_of
 
 
 def git(folder: Path, *words: str) -> None:
@@ -17,9 +17,7 @@ def git(folder: Path, *words: str) -> None:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with the repository `repo`, its worktrees `beside` and `repo/below`, and other folders."""
     home = tmp_path.resolve()
-    monkeypatch.setattr(
-        "hybrid_memory.surface.workspaces.standard_database", lambda: str(home / "m.db")
-    )
+    monkeypatch.setattr("hybrid_memory.paths.standard_database", lambda: str(home / "m.db"))
     for name in ("repo/src", "plain", "copy"):
         (home / name).mkdir(parents=True)
     git(home / "repo", "init", "-q")

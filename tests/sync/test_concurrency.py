@@ -89,40 +89,19 @@ def being_written(db: str) -> Iterator[sqlite3.Connection]:
         yield other
 
 
-def test_commands_that_wait_for_a_writer_say_so_once_and_go_on(tmp_path: Path) -> None:
-    folder_of(tmp_path, 1)
-    db = str(tmp_path / "memory.db")
-    run_on(db, "store", "--doc-id", "a", "--text", "gpu server")
-    with being_written(db) as other:
-        processes = [
-            start(db, *command)
-            for command in (
-                ("store", "--doc-id", "b", "--text", "dog"),
-                ("delete", "--doc-id", "a"),
-                ("reindex",),
-            )
-        ]
-        for process in processes:
-            assert process.stderr
-            assert process.stderr.readline() == f"hybrid-memory: {WAITING.format(db)}\n"
-        other.execute("rollback")
-    for process in processes:
-        with process:
-            assert process.stderr
-            assert process.stderr.read() == ""
-        assert process.returncode == 0
-
-
-def test_a_quiet_command_waits_in_silence(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("option", [(), ("--quiet",)])
+def test_a_command_waits_for_a_writer_with_one_line_or_in_silence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(connection, "SILENCE", 0.05)
-    command = ("store", "--doc-id", "a", "--text", "dog", "--quiet", "--provider", "none")
+    command = ("store", "--doc-id", "a", "--text", "dog", "--provider", "none")
     assert run(*command).returncode == 0
-    with being_written(str(tmp_path / "cli.db")) as other:
+    db = str(tmp_path / "cli.db")
+    with being_written(db) as other:
         Timer(0.5, lambda: other.execute("rollback")).start()
-        done = run(*command)
-    assert (done.returncode, done.stderr) == (0, "")
+        done = run(*command, *option)
+    told = "" if option else f"hybrid-memory: {WAITING.format(db)}\n"
+    assert (done.returncode, done.stderr) == (0, told)
 
 
 def test_whoever_opens_a_store_is_told_what_a_writer_waits_for(

@@ -63,16 +63,6 @@ def test_a_file_moves_to_a_deeper_folder_with_its_embeddings(
     assert ids(store) == BOTH
 
 
-def test_a_new_file_belongs_to_the_deepest_folder(store: HybridStore, outer: Path) -> None:
-    ingest(store, outer)
-    ingest(store, outer / "daily")
-    (outer / "daily/3.md").write_text("puppy")
-    (outer / "daily/1.md").write_text("changed")
-    assert refresh(store).files == 2
-    assert "daily/3.md" in ids(store)
-    assert "memory/daily/3.md" not in ids(store)
-
-
 def test_what_the_deeper_folder_excludes_belongs_to_the_other(
     store: HybridStore, outer: Path
 ) -> None:
@@ -101,17 +91,14 @@ def test_when_the_deeper_folder_is_deleted_the_other_takes_its_files(
     assert sorted(document["doc_id"] for document in listed) == ["memory/a.md", "memory/daily/1.md"]
 
 
-@pytest.mark.parametrize("real_first", [True, False])
 def test_a_link_to_another_source_adds_no_second_copy(
-    store: HybridStore, outer: Path, tmp_path: Path, real_first: bool
+    store: HybridStore, outer: Path, tmp_path: Path
 ) -> None:
     linking = tmp_path / "linking"
     linking.mkdir()
     (linking / "own.md").write_text("kettle")
     (linking / "all").symlink_to(outer)
     (linking / "one.md").symlink_to(outer / "a.md")
-    if real_first:
-        ingest(store, outer)
     ingest(store, linking, follow_symlinks=True)
     ingest(store, outer)
     refresh(store)
@@ -143,30 +130,11 @@ def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_r
     for name in ("talks/sub/x.jsonl", "talks/y.jsonl"):
         (tmp_path / name).write_text(said)
     (tmp_path / "talks/z.md").write_text("gpu")
-    patterns = (
-        "--path",
-        "talks",
-        "--pattern",
-        "*.jsonl",
-        "--pattern",
-        "*.md",
-        "--provider",
-        "none",
-    )
-    answer(run("store", "--doc-id", "mine", "--file", "talks/sub/x.jsonl", "--provider", "none"))
-    answer(
-        run(
-            "store",
-            "--doc-id",
-            "talks/z.md",
-            "--file",
-            "talks/z.md",
-            "--metadata",
-            "a=b",
-            "--provider",
-            "none",
-        )
-    )
+    none = ("--provider", "none")
+    patterns = ("--path", "talks", "--pattern", "*.jsonl", "--pattern", "*.md", *none)
+    answer(run("store", "--doc-id", "mine", "--file", "talks/sub/x.jsonl", *none))
+    of_file = ("--doc-id", "talks/z.md", "--file", "talks/z.md", "--metadata", "a=b")
+    answer(run("store", *of_file, *none))
     expected = ["mine", "sessions/y.jsonl", "talks/z.md"]
     for command in (("ingest", *patterns), ("update", "--provider", "none"), ("ingest", *patterns)):
         done = run(*command)

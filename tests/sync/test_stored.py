@@ -182,10 +182,10 @@ def test_a_file_that_cannot_be_read_is_one_line_that_names_it(
     assert "x.md" in done.stderr
 
 
-def test_a_pipe_is_a_text_without_a_file(process: Run, run: Run, tmp_path: Path) -> None:
+def test_a_pipe_is_a_text_without_a_file(run: Run, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = Thread(target=(tmp_path / "pipe").write_text, args=("piped kettle",), daemon=True)
     writer.start()
-    store(process, "p", "pipe")
+    store(run, "p", "pipe")
     writer.join()
     assert documents(run) == {"p": None}

@@ -58,16 +58,9 @@ class LocalEmbedder(BaseEmbedder):
         except ImportError as error:
             raise Failure(STOP, missing_package("the provider local", "local")) from error
         logger.disable("fastembed")  # all important messages are exceptions too
-        folder = None
-        if os.path.isdir(self.model):
-            folder = self.model
-            _register(folder)
-        caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        options: dict[str, Any] = {
-            "cache_dir": os.environ.get("FASTEMBED_CACHE_PATH")
-            or os.path.join(caches, "hybrid-memory"),
-            "specific_model_path": folder,
-        }
+        options = options_of(self.model)
+        if options["specific_model_path"]:
+            _register(self.model)
         # Any: only models that run on ONNX have the attribute `tokenizer`, but all text models of
         # fastembed do
         model: Any
@@ -82,6 +75,22 @@ class LocalEmbedder(BaseEmbedder):
         if context:
             model.model.tokenizer.enable_truncation(context)
         return model
+
+
+def options_of(model: str) -> dict[str, Any]:
+    """The options with which fastembed loads a model from its folder or from the cache."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return {
+        "cache_dir": os.environ.get("FASTEMBED_CACHE_PATH")
+        or os.path.join(caches, "hybrid-memory"),
+        "specific_model_path": model if os.path.isdir(model) else None,
+    }
+
+
+def file_in(folder: str) -> str:
+    """The file of the model in a folder."""
+    nested = "onnx/model.onnx"
+    return nested if os.path.exists(os.path.join(folder, nested)) else "model.onnx"
 
 
 def _check_online(error: Exception) -> None:
@@ -104,9 +113,6 @@ def _register(folder: str) -> None:
     names = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
     if folder.lower() in names:
         return
-    model_file = "model.onnx"
-    if os.path.exists(os.path.join(folder, "onnx", model_file)):
-        model_file = f"onnx/{model_file}"
     pooling = PoolingType.MEAN
     if _json(folder, "1_Pooling", "config.json").get("pooling_mode_cls_token"):
         pooling = PoolingType.CLS
@@ -117,7 +123,7 @@ def _register(folder: str) -> None:
         # fastembed requires a source, although it downloads nothing
         sources=ModelSource(hf=os.path.basename(folder)),
         dim=_json(folder, "config.json").get("hidden_size", 0),
-        model_file=model_file,
+        model_file=file_in(folder),
     )
 
 

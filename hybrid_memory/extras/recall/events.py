@@ -11,10 +11,10 @@ from ...paths import is_in
 from ...storage.rows import SourceFile
 from ...storage.source import Source, real_path
 from ...store import HybridStore
+from ...surface.memories import workspace_of
 from ...surface.opening import open_store
 from ...surface.output import title_of
 from ...surface.streams import single_line
-from ...surface.workspaces import workspace_of
 from ...sync.ingest import Ingest, remember
 from ...sync.refresh import refresh
 from ..formats.inserted import NEWS

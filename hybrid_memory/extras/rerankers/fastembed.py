@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...embedding.transport import STOP, Failure
 from ..environment import missing_package
+from ..providers.fastembed import file_in, options_of
 from .base import BaseReranker
 
 if TYPE_CHECKING:
@@ -55,23 +56,12 @@ def _loaded(model: str) -> Any:
     except ImportError as error:
         raise Failure(STOP, missing_package("the reranker local", "local")) from error
     logger.disable("fastembed")  # important messages are also raised as exceptions
-    folder = None
-    if os.path.isdir(model):
-        folder = model
-    if folder and not any(
-        known["model"] == folder for known in TextCrossEncoder.list_supported_models()
-    ):
+    options = options_of(model)
+    known = [each["model"] for each in TextCrossEncoder.list_supported_models()]
+    if options["specific_model_path"] and model not in known:
         from fastembed.common.model_description import ModelSource
 
-        nested = os.path.exists(os.path.join(folder, "onnx", "model.onnx"))
         # fastembed requires a source, although it downloads nothing
-        source = ModelSource(hf=os.path.basename(folder))
-        TextCrossEncoder.add_custom_model(
-            folder, source, model_file="onnx/model.onnx" if nested else "model.onnx"
-        )
-    cache_dir = os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hybrid-memory"
-    )
-    return TextCrossEncoder(
-        model, os.environ.get("FASTEMBED_CACHE_PATH") or cache_dir, specific_model_path=folder
-    )
+        source = ModelSource(hf=os.path.basename(model))
+        TextCrossEncoder.add_custom_model(model, source, model_file=file_in(model))
+    return TextCrossEncoder(model, **options)

@@ -12,7 +12,7 @@ from datetime import date
 from os import urandom
 from threading import Event, Thread
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ... import __version__, config
 from ...errors import HybridMemoryError
@@ -35,20 +35,14 @@ Work = Callable[[HybridStore], T]
 File = tuple[int, int]  # device and inode
 
 
-class OpenedStore(NamedTuple):
-    """A store, and the database file that it has open."""
-
-    store: HybridStore
-    file: File | None
-
-
 class StoreThreads:
     """Threads that work on stores, which stay open between requests."""
 
     def __init__(self, open_store: OpenStore, count: int) -> None:
         self._open = open_store
         self._threads = ThreadPoolExecutor(count)
-        self._idle: list[OpenedStore] = []
+        # Open stores, each with the database file that it had when it was opened
+        self._idle: list[tuple[HybridStore, File | None]] = []
         self._unanswered = 0
 
     async def do(self, work: Work[T]) -> T:
@@ -64,30 +58,30 @@ class StoreThreads:
             self._unanswered -= 1
 
     def _run(self, work: Work[T]) -> T:
-        opened = self._take()
+        store, file = self._take()
         try:
-            with opened.store.storage.guarded():
-                return work(opened.store)
+            with store.storage.guarded():
+                return work(store)
         finally:
-            self._idle.append(opened)
+            self._idle.append((store, file))
 
-    def _take(self) -> OpenedStore:
+    def _take(self) -> tuple[HybridStore, File | None]:
         """Return a store that no other thread uses, without the warnings of earlier requests."""
         with suppress(IndexError):
             while True:
-                opened = self._idle.pop()
-                if file_at(opened.store.path) == opened.file:  # else it was replaced
-                    opened.store.warnings = []
-                    return opened
-                opened.store.close()
+                store, file = self._idle.pop()
+                if file_at(store.path) == file:  # else it was replaced
+                    store.warnings = []
+                    return store, file
+                store.close()
         store = self._open()
-        return OpenedStore(store, file_at(store.path))
+        return store, file_at(store.path)
 
     def close(self) -> None:
         """Cancel the waiting work, and close the stores that are not in use."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for opened in self._idle:
-            opened.store.close()
+        for store, _ in self._idle:
+            store.close()
 
 
 def file_at(path: str) -> File | None:
@@ -171,8 +165,6 @@ class Memory:
         self._needs_token = needs_token
         self.readers = StoreThreads(open_store, READERS)
         self.writer = StoreThreads(open_store, 1)
-        self.slow = StoreThreads(open_store, 1)  # for long work
-        self._states = StoreThreads(open_store, 1)
         self._run = urandom(8)
         self._update: Update | None = None
         self.watcher: Thread | None = None
@@ -183,7 +175,7 @@ class Memory:
         state of the server.
         """
         # Another file, and another run of the server, count their states anew
-        state = await self._states.do(lambda store: (file_at(store.path), store.storage.state()))
+        state = await self.readers.do(lambda store: (file_at(store.path), store.storage.state()))
         return etag(self._run, state, date.today(), self.server(), *parts)
 
     def update(self, *, everything: bool) -> AsyncIterator[bytes]:
@@ -217,5 +209,5 @@ class Memory:
 
     def close(self) -> None:
         """Close the stores that are not in use."""
-        for workers in (self.readers, self.writer, self.slow, self._states):
-            workers.close()
+        self.readers.close()
+        self.writer.close()

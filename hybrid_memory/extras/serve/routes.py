@@ -23,12 +23,11 @@ from ..doctor import examine
 from . import images, openapi, parameters, responses, security
 from .api import Call, Operation
 from .bounds import Bounds
-from .excerpts import add_marks
 from .overview import overview as overview_of
+from .overview import review as review_of
 from .overview import status_of
+from .passages import add_marks, passages
 from .responses import Problem
-from .review import review as review_of
-from .similar import passages
 
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
 TEXT_BODY = (
@@ -226,7 +225,7 @@ async def status(call: Call) -> Response:
 
 async def doctor(call: Call) -> Response:
     """Check the memory."""
-    findings = await call.memory.slow.do(lambda store: examine(store, **call.values))
+    findings = await call.memory.readers.do(lambda store: examine(store, **call.values))
     return responses.answer([finding._asdict() for finding in findings])
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import socket
-import stat
 
 from anyio import CancelScope, create_task_group
 from starlette.datastructures import Headers, MutableHeaders
@@ -81,12 +80,11 @@ def kept_token(path: str) -> AccessToken:
     """Read the token from a file that only its owner can read; create the file if it is missing.
     Raises ConfigError.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     try:
         with open(os.open(path, flags, 0o600), "r+", encoding="ascii", errors="replace") as file:
             status = os.fstat(file.fileno())
-            is_private = status.st_uid == os.getuid() and not status.st_mode & 0o077
-            if not (stat.S_ISREG(status.st_mode) and is_private):
+            if status.st_uid != os.getuid() or status.st_mode & 0o077:
                 raise ConfigError(
                     f"others may know the token in {path}; delete the file to create a new token"
                 )

@@ -15,7 +15,6 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...errors import ConfigError, HybridMemoryError
 from ..mcp.tools import Tools
@@ -26,7 +25,7 @@ from .routes import ROUTES
 
 FINISHING = 5  # seconds after the signal to answer requests that have begun
 CONNECTIONS = 512
-KEPT = 30  # seconds that a connection waits for a request
+KEPT = 30  # seconds that a connection waits for its next request
 PAGE = Path(__file__).parent / "page"
 
 
@@ -82,7 +81,7 @@ class PageServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
-                http=BoundedConnection,
+                http="h11",
                 loop="asyncio",
                 lifespan="off",
                 timeout_keep_alive=KEPT,
@@ -106,20 +105,3 @@ class PageServer(uvicorn.Server):
             if self.force_exit:
                 raise TimeoutError
             await asyncio.sleep(0.1)
-
-
-class BoundedConnection(H11Protocol):
-    """A connection that is closed if it waits too long for the rest of a request, too."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._limit_waiting()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
-            self._limit_waiting()
-
-    def _limit_waiting(self) -> None:
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(KEPT, self.timeout_keep_alive_handler)

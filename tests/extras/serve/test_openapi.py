@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import requests
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from hybrid_memory.extras.serve import openapi
+from hybrid_memory.extras.serve.openapi import SCHEMAS
 from hybrid_memory.extras.serve.routes import OPERATIONS as ROWS
-from hybrid_memory.extras.serve.schemas import SCHEMAS
 from tests.command import Run
 from tests.extras.serving import Client, served
 
@@ -85,20 +84,6 @@ def test_whatever_fits_or_does_not_fit_gets_a_described_answer(
     case = data.draw(schema[path][method].as_strategy())
     answer = case.call(base_url=reader.base)
     case.validate_response(answer, checks=generator.checks.CHECKS.get_by_names(CHECKS))
-
-
-def test_an_id_may_have_line_breaks(client: Client) -> None:
-    address = "/api/documents/a%0Ab"
-    assert client.put(address, json={"text": "The GPU server."}).status_code == 201
-    assert client.json(address)["doc_id"] == "a\nb"
-    assert client.delete(address).status_code == 200
-
-
-@given(doc_id=st.text(min_size=1, max_size=20))
-@settings(max_examples=10, deadline=None, database=None, suppress_health_check=[*HealthCheck])
-def test_any_id_gets_an_answer(reader: Client, doc_id: str) -> None:
-    answer = reader.get(f"/api/documents/{quote(doc_id.encode('utf-8', 'replace'), safe='')}")
-    assert answer.status_code in (200, 404)
 
 
 def closed(schema: Any) -> Any:

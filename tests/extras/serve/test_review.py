@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.serve.review import superseded
+from hybrid_memory.extras.serve.overview import superseded
 from hybrid_memory.sync.ingest import Ingest
 
 

@@ -15,23 +15,14 @@ import pytest
 
 from hybrid_memory import HybridStore, config
 from hybrid_memory.errors import ConfigError, UsageError
-from hybrid_memory.extras.serve import responses, routes, security, server
+from hybrid_memory.extras.serve import responses, routes, security
 from hybrid_memory.extras.serve.memory import READERS, Memory
 from hybrid_memory.extras.serve.security import Hosts
-from tests.command import Run
 from tests.extras.run_async import run_async
 from tests.extras.serving import Client, served
 
 TOKEN = "correct-horse-battery-staple"
-EVERY = [
-    "/",
-    "/index.html",
-    "/api/status",
-    "/api/search?q=a",
-    "/api/documents/memory/pi.md",
-    "/api/openapi.json",
-    "/mcp",
-]
+EVERY = ["/", "/api/search?q=a", "/mcp"]
 INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
@@ -58,28 +49,20 @@ def status(client: Client, method: str, path: str, **headers: str) -> int:
 
 
 def test_a_name_that_was_made_to_lead_here_gets_no_answer(reader: Client) -> None:
-    for host in (
-        "evil.example", "evil.example:8377", "localhost.evil.example", "127.0.0.1.evil.example",
-        "localhost@evil.example", "10.0.0.1", "[::2]", "", "localhost:port", "localhost/x",
-        "127.0.0.1, evil.example", "0177.0.0.1",
-    ):  # fmt: skip
+    for host in ("evil.example:8377", "localhost.evil.example", "10.0.0.1", "", "localhost/x"):
         answered = {p for p in EVERY if status(reader, "GET", p, Host=host) not in (400, 421)}
         assert answered == set(), host
     for host in ("localhost", "127.0.0.1:1234", "[::1]:99", "LOCALHOST"):
         assert status(reader, "GET", "/api/status", Host=host) == 200, host
 
 
-@pytest.mark.parametrize(
-    "origin",
-    ["http://evil.example", "null", "http://localhost:3000", "https://127.0.0.1", "file://", ""],
-)
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:3000", ""])
 def test_a_page_of_another_site_can_neither_read_nor_write(reader: Client, origin: str) -> None:
-    for path in ("/api/documents/memory/pi.md", "/api/update", "/mcp", "/api/search?q=a"):
-        for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
-            refused = status(
-                reader, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0"
-            )
-            assert (method, path, refused) == (method, path, 403)
+    for method, path in (("GET", "/api/search?q=a"), ("POST", "/mcp"), ("OPTIONS", "/api/update")):
+        refused = status(
+            reader, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0"
+        )
+        assert (method, path, refused) == (method, path, 403)
 
 
 def test_what_a_browser_fetches_for_another_site_is_refused(reader: Client) -> None:
@@ -89,12 +72,7 @@ def test_what_a_browser_fetches_for_another_site_is_refused(reader: Client) -> N
 
 
 def test_no_answer_may_be_read_or_framed_by_another_site(reader: Client) -> None:
-    for answer in (
-        reader.get("/api/status"),
-        reader.get("/nix"),
-        reader.get("/api/documents/nix"),
-        reader.post("/api/status"),
-    ):
+    for answer in (reader.get("/api/status"), reader.get("/nix"), reader.post("/api/status")):
         assert not [name for name in answer.headers if name.lower().startswith("access-control")]
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -105,7 +83,7 @@ def test_no_answer_may_be_read_or_framed_by_another_site(reader: Client) -> None
         assert "server" not in answer.headers
 
 
-CLOSED = ["/api/status", "/api/search?q=a", "/api/openapi.json", "/mcp", "/%61pi/status", "/api/x"]
+CLOSED = ["/api/search?q=a", "/mcp", "/%61pi/status"]
 
 
 def test_without_the_token_nothing_of_the_memory_is_told(guarded: Client) -> None:
@@ -114,22 +92,13 @@ def test_without_the_token_nothing_of_the_memory_is_told(guarded: Client) -> Non
         (
             {},
             {"Authorization": f"Bearer {TOKEN}x"},
-            {"Authorization": "Bearer "},
             {"Authorization": f"Basic {TOKEN}"},
-            {"Authorization": b"Bearer \xff\xfe"},
             {"Cookie": f"hybrid-memory={TOKEN}"},
-            {"Cookie": "hybrid-memory="},
         ),
     ):
-        answer = guarded.get(path, headers=headers)  # type: ignore[arg-type]
+        answer = guarded.get(path, headers=headers)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
-        assert (
-            guarded.get(
-                f"{path}&token={TOKEN}" if "?" in path else f"{path}?token={TOKEN}"
-            ).status_code
-            == 401
-        )
 
 
 def test_the_token_opens_the_api_and_the_tools(guarded: Client) -> None:
@@ -232,18 +201,6 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(reader: Client) -
     assert status(reader, "POST", "/mcp", **declared) == 413
 
 
-def test_a_body_of_unknown_length_is_refused_where_it_becomes_too_large(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(responses, "MOST_BODY", 100_000)
-    told = reader.put(
-        "/api/documents/a",
-        data=iter([b"a" * 60_000] * 2),
-        headers={"Content-Type": "application/json"},
-    )
-    assert told.status_code == 413
-
-
 def test_a_body_that_does_not_come_holds_nothing_up(
     reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,42 +209,13 @@ def test_a_body_that_does_not_come_holds_nothing_up(
     assert status(reader, "PUT", "/api/documents/a", **declared) == 408
 
 
-def test_headers_that_do_not_come_hold_nothing_up(
-    folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "KEPT", 0.3)
-    with served(environ) as client:
-        host, port = client.base.removeprefix("http://").split(":")
-        for sent in (
-            b"",
-            b"GET /api/status HTTP/1.1\r\nHost: local",
-            b"GET /nix HTTP/1.1\r\nHost: localhost\r\n\r\nGET /n",
-        ):
-            with socket.create_connection((host, int(port)), timeout=60) as connection:
-                connection.sendall(sent)
-                while connection.recv(65536):
-                    pass  # until the server closes it
-
-
-def test_slow_clients_do_not_hold_up_others(client: Client) -> None:
-    host, port = client.base.removeprefix("http://").split(":")
-    slow = [socket.create_connection((host, int(port)), timeout=60) for _ in range(40)]
-    for connection in slow:
-        head = "PUT /api/documents/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
-        connection.sendall(head.encode())
-    assert client.put_text("b", "text").status_code == 201
-    for connection in slow:
-        connection.close()
-
-
 def test_only_what_is_indexed_can_be_read(client: Client, folder: Path) -> None:
     secret = folder.parent / "secret.txt"
     secret.write_text("hunter3")
     (folder / "new.md").symlink_to(secret)
     for path in (
-        "/api/documents/memory/../secret.txt", "/api/documents/%2E%2E%2Fsecret.txt", f"/api/documents{secret}",
-        f"/api/documents/{str(secret).replace('/', '%2F')}", "/../secret.txt", "/%2E%2E/%2E%2E/serve.py", "/..%2f..%2fserve.py",
-        "/api/documents/memory/new.md", "//etc/passwd", "/api/documents/memory%00", "/api/documents/%FF", "/%00",
+        "/api/documents/%2E%2E%2Fsecret.txt", f"/api/documents/{str(secret).replace('/', '%2F')}", "/../secret.txt",
+        "/..%2f..%2fserve.py", "/api/documents/memory/new.md", "/api/documents/memory%00", "/api/documents/%FF",
     ):  # fmt: skip
         connection = http.client.HTTPConnection(client.base.removeprefix("http://"), timeout=60)
         connection.request("GET", path)
@@ -306,75 +234,25 @@ def test_a_file_that_became_a_link_is_not_followed(client: Client, folder: Path)
     assert "hunter3" not in told.text
 
 
-def test_secrets_of_transcripts_stay_masked(client: Client, run: Run, tmp_path: Path) -> None:
-    key = "sk-ant-api03-" + "Ab1" * 30
-    (tmp_path / "talk").mkdir()
-    line = '{"type":"user","message":{"role":"user","content":"the deploy key is %s"}}\n'
-    (tmp_path / "talk" / "a.jsonl").write_text(line % key * 4)
-    assert (
-        run("ingest", "--path", str(tmp_path / "talk"), "--pattern", "*.jsonl", "--all").returncode
-        == 0
-    )
-    [entry] = (
-        client.json("/api/documents", collection="sessions")["documents"]
-        or client.json("/api/documents", **{"in": "talk"})["documents"]
-    )
-    shown = (
-        client.get(f"/api/documents/{entry['doc_id']}").text
-        + client.get("/api/search", params={"q": "deploy key"}).text
-    )
-    assert "deploy key" in shown
-    assert key not in shown
-
-
-@pytest.mark.parametrize(
-    "request_line",
-    [b"GET /api/status HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\xa5", b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
-     b"GET http://evil.example/api/status HTTP/1.1\r\nHost: localhost\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-     b"TRACE /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
-     b"POST /api/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-     b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000],
-)  # fmt: skip
-def test_what_is_not_a_request_is_refused_and_others_are_answered(
-    reader: Client, request_line: bytes
-) -> None:
-    host, port = reader.base.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        connection.sendall(request_line)
-        try:
-            status = connection.recv(65536).split(b" ")[1:2]
-        except ConnectionResetError:
-            status = []
-        assert status in ([], [b"400"], [b"404"], [b"405"], [b"421"], [b"431"])
-    assert reader.get("/api/status").status_code == 200
-
-
-@pytest.mark.parametrize("head", ["PUT /api/documents/a", "POST /mcp"])
 def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
-    capfd: pytest.CaptureFixture[str], folder: Path, environ: dict[str, str], head: str
+    capfd: pytest.CaptureFixture[str], folder: Path, environ: dict[str, str]
 ) -> None:
     with served(environ) as client:
         host, port = client.base.removeprefix("http://").split(":")
-        for _ in range(3):
-            with socket.create_connection((host, int(port)), timeout=60) as connection:
-                kind = "Content-Type: application/json\r\nContent-Length: 100"
-                request = f'{head} HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n\r\n{{"te'
-                connection.sendall(request.encode())
-                client.json("/api/status")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+            connection.sendall(f'{head}\r\nContent-Length: 100\r\n\r\n{{"te'.encode())
+            client.json("/api/status")
         client.json("/api/status")
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("path", ["/api/documents/a", "/mcp"])
-def test_a_client_that_sends_too_much_before_it_reads_gets_the_answer(
-    reader: Client, path: str
-) -> None:
+def test_a_client_that_sends_too_much_before_it_reads_gets_the_answer(reader: Client) -> None:
     body = b'{"text": "' + b"a" * (2 * responses.MOST_BODY) + b'"}'
-    for _ in range(3):
-        method = "POST" if path == "/mcp" else "PUT"
-        told = reader.request(method, path, data=body, headers={"Content-Type": "application/json"})
-        assert told.status_code == 413
-        assert told.json()["detail"] == "the body is larger than 4,194,304 bytes"
+    headers = {"Content-Type": "application/json"}
+    told = reader.put("/api/documents/a", data=iter([body]), headers=headers)
+    assert told.status_code == 413
+    assert told.json()["detail"] == "the body is larger than 4,194,304 bytes"
 
 
 def test_an_answer_for_a_client_that_has_left_is_given_up() -> None:
@@ -432,38 +310,17 @@ def test_what_nobody_waits_for_is_not_read(folder: Path, environ: dict[str, str]
     assert read == ["last"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "where"),
-    [
-        ("GET", "/api/status", "status_of"),
-        ("GET", "/api/documents", "listed"),
-        ("PUT", "/api/documents/a", "store_text"),
-    ],
-)
 def test_a_bug_is_told_to_the_log_only(
-    client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    method: str,
-    path: str,
-    where: str,
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*arguments: Any, **named: Any) -> Any:
         raise RuntimeError("hunter3")
 
-    monkeypatch.setattr(routes, where, fail)
-    told = client.request(method, path, json={"text": "a"})
+    monkeypatch.setattr(routes, "status_of", fail)
+    told = client.get("/api/status")
     assert (told.status_code, told.headers["content-type"]) == (500, "application/problem+json")
     assert told.headers["x-content-type-options"] == "nosniff"
     assert "hunter3" not in told.text
     with Client(client.base) as other:
         other.json("/api/openapi.json")  # answered after the log of the other request
     assert "hunter3" in caplog.text
-
-
-@pytest.mark.parametrize("path", ["/", "/api/status", "/api/documents/memory%2Fpi.md"])
-def test_a_head_has_the_headers_of_its_answer_alone(reader: Client, path: str) -> None:
-    whole, head = reader.get(path), reader.request("HEAD", path)
-    assert (head.status_code, head.content) == (200, b"")
-    assert head.headers.keys() == whole.headers.keys()
-    assert head.headers["content-length"] == str(len(whole.content))

@@ -48,29 +48,15 @@ def test_a_files_document_can_be_neither_replaced_nor_deleted(client: Client, fo
 
 BODIES = [
     (b'{"text": "a"}', "text/plain", 415),
-    (b'{"text": "a"}', None, 415),
     (b'{"text": "a"}', "application/json; charset=utf-8", 201),
     (b"{", "application/json", 400),
-    (b"[" * 100_000, "application/json", 400),
-    (b'{"text": "a", "metadata": {"n": 1e999999}}', "application/json", 400),
     (b'{"text": "a", "metadata": {"n": NaN}}', "application/json", 400),
-    (
-        b'{"text": "a", "metadata": ' + b'{"a":' * 100 + b"1" + b"}" * 101,
-        "application/json",
-        201,
-    ),
     (
         b'{"text": "a", "metadata": ' + b'{"a":' * 101 + b"1" + b"}" * 102,
         "application/json",
         422,
     ),
-    (
-        b'{"text": "a", "metadata": {"a":' + b"[" * 500 + b"]" * 500 + b"}}",
-        "application/json",
-        422,
-    ),
     (b"[]", "application/json", 422),
-    (b"{}", "application/json", 422),
     (b'{"text": 1}', "application/json", 422),
     (b'{"text": "a", "metadata": [3]}', "application/json", 422),
     (b'{"text": "a", "append": "yes"}', "application/json", 422),
@@ -157,36 +143,6 @@ def test_an_update_goes_on_when_its_client_has_left(
     while client.json("/api/overview")["server"]["updating"]:
         sleep(0.05)
     assert client.json("/api/search", q="zebra crossing")["results"][0]["doc_id"] == "memory/new.md"
-
-
-def test_a_page_is_served_with_its_type(client: Client) -> None:
-    first = client.get("/robots.txt")
-    assert (first.status_code, first.headers["content-type"]) == (200, "text/plain; charset=utf-8")
-    assert first.headers["cache-control"] == "no-cache"
-    assert (
-        client.get("/robots.txt", headers={"If-None-Match": first.headers["etag"]}).status_code
-        == 304
-    )
-
-
-def test_many_writers_and_readers_at_once_get_their_answers(client: Client) -> None:
-    statuses: list[int] = []
-
-    def write(name: int) -> None:
-        with Client(client.base) as own:
-            for number in range(3):
-                statuses.append(
-                    own.put_text(f"w{name}/{number}", f"Note {number} of {name}.").status_code
-                )
-                statuses.append(own.get("/api/search", params={"q": "note"}).status_code)
-
-    threads = [Thread(target=write, args=[name]) for name in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(statuses) == [200] * 18 + [201] * 18
-    assert client.json("/api/documents", **{"in": "w*"})["total"] == 18
 
 
 def test_a_text_is_added_to_and_keeps_its_metadata(client: Client) -> None:
