@@ -16,17 +16,16 @@ from typing import NamedTuple
 
 from .characters import pattern
 from .languages import alternatives, by_language, numbered, words
-from .memo import Memo
 
-_YEAR = r"(?:19|20)[0-9]{2}"
-_ISO = rf"({_YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
+YEAR = r"(?:19|20)[0-9]{2}"
+_ISO = rf"({YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
 _NUMERIC = (
-    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{_YEAR})"
+    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{YEAR})"
     r"(?:(?P<s>[-_./])(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>[0-3][0-9])(?![0-9]))?"
     r"|(?P<s2>[-/])(?P<m2>[1-9]|1[0-2])(?P=s2)(?P<d2>[0-3]?[0-9])(?![0-9])"
     r"|(?P<m3>0[1-9]|1[0-2])(?P<d3>[0-3][0-9])(?![0-9])"
     r"|[YEARS](?P<m4>[0-9]{1,2})[MONTHS](?:(?P<d4>[0-9]{1,2})[DAYS])?)"
-    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{_YEAR})"
+    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{YEAR})"
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
@@ -65,10 +64,10 @@ def _patterns() -> dict[str, str]:
     return {
         "numeric": _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days),
         "day first": rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{of}|-)"
-        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{_YEAR})(?!\w))?",
+        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{YEAR})(?!\w))?",
         "month before": rf"(?<!\S)([^\W\d_]{{3,}})[.,]*\s+{of}\Z",
-        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{_YEAR})(?!\w))?",
-        "may be a day": rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]"
+        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{YEAR})(?!\w))?",
+        "may be a day": rf"{YEAR}[-_./{years}]|[-./]{YEAR}|[0-9]\.[01][0-9]\.[0-6]"
         r"|[0-9]-[^\W\d_]{3}",
     }
 
@@ -89,14 +88,12 @@ def _month_pieces() -> frozenset[str]:
 DIGITS = re.compile("[0-9]+")
 
 
+@lru_cache(30_000)
 def _may_be_day(piece: str) -> bool:
     """Whether a piece of text between spaces may be a day in digits."""
     if not DIGITS.search(piece):
         return False
     return pattern(_patterns()["may be a day"]).search(piece) is not None
-
-
-_DAY_PIECES = Memo(_may_be_day)
 
 
 def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> bool:
@@ -106,7 +103,7 @@ def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> 
     return DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
         or any(sign in folded for sign in _signs()[0])
-        or any(map(_DAY_PIECES.__getitem__, signed))
+        or any(map(_may_be_day, signed))
     )
 
 
@@ -164,7 +161,7 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     match = pattern(_patterns()["after a day"]).match(text, digits.end())
     if not name or not number or not match:
         return None
-    if pattern(_YEAR).fullmatch(digits[0]):
+    if pattern(YEAR).fullmatch(digits[0]):
         day, end = _date(digits[0], str(number), None), digits.end()
     elif len(digits[0]) <= 2:
         day, end = _date(match["y"], str(number), digits[0]), match.end()
@@ -215,7 +212,7 @@ def shown_order(text: str) -> str | None:
     return shown
 
 
-_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{_YEAR}(?![0-9])"
+_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{YEAR}(?![0-9])"
 
 
 def token(day: str) -> str:
