@@ -18,7 +18,7 @@ from ..documents.parts import lines_of
 from ..errors import QueryError, SourceError, WayOut
 from ..storage.targets import WHOLE, Location, find
 from ..store import retry_once
-from ..text.characters import Lines, citation, page, plural
+from ..text.characters import citation, page, plural, split_lines
 from ..text.characters import digest as of_bytes
 from ..text.dates import origin_of_date
 
@@ -118,7 +118,7 @@ def passage(
             doc_id, path, content, content_hash, store.config["max_file_bytes"]
         )
     else:
-        lines = Lines(content or "")
+        lines = split_lines(content or "")
         changed = False
     start, column, end = _range(doc_id, path or "", place, lines, changed)
     shown, rest = _limited(lines, start, column, end, max_lines, max_chars)
@@ -176,7 +176,7 @@ def _lines_of_file(
             if extract is None:
                 lines, digest = line_reader(path).lines(stream, max_bytes)
             else:
-                lines = Lines(extract)
+                lines = split_lines(extract)
                 digest = of_bytes(stream.read(max_bytes + 1))
         # A link in place of the file may lead anywhere. Its text is shown only if it is the
         # indexed text.

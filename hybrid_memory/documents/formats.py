@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from ..registry import FORMATS, MARKDOWN, VAULTS, load
-from ..text.characters import Lines, digest
+from ..text.characters import digest, split_lines, text_of_bytes
 from ..text.dates import DATE_KEYS, Dated
 from .files import BadFileError
 from .suffixes import grows, own_suffix
@@ -113,7 +113,7 @@ class PlainLines:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) > max_bytes:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
-        return Lines(data), digest(data)
+        return split_lines(text_of_bytes(data)), digest(data)
 
     def joined(self, lines: Sequence[str]) -> str:
         """As in `LineReader`."""

@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -114,20 +113,6 @@ def test_a_deleted_working_directory_hides_no_document(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert read(store, "poem.md#L2")["text"] == read(store, f"{poem}:2")["text"] == "two"
-
-
-def test_blank_lines_take_no_more_memory_than_the_text(store: HybridStore) -> None:
-    count = 3_000_000
-    store.store("blank", "x")
-    store.storage.connection.execute("update documents set content = ?", ("\n" * count + "end",))
-    tracemalloc.start()
-    first = read(store, "blank", max_lines=10**9, max_chars=9)
-    last = read(store, f"blank#L{count}-L{count + 1}")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert (first["text"], first["next"]) == ("\n" * 9, f"blank#L11-L{count + 1}")
-    assert (last["text"], last["total_lines"]) == ("\nend", count + 1)
-    assert peak < 6 * count  # a list of the lines takes 8 bytes for each, and the text 1
 
 
 def test_names_of_a_document(
