@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..text.links import DocumentLinks, Link, folded, key_of, names_note, path_of
-from ..text.tags import above
+from ..text.links import DocumentLinks, Link, folded, key_of, names_note, path_of, with_parents
 from .rows import LinkRow
 
 # Kinds of names
@@ -159,7 +158,7 @@ class LinkReader(ABC):
         """
         documents = defaultdict[str, set[Any]](set)
         for tag, document in self._tags_with_documents():
-            for tag_or_parent in above(tag):
+            for tag_or_parent in with_parents(tag):
                 documents[tag_or_parent].add(document)
         return sorted(
             ((tag, len(ids)) for tag, ids in documents.items()),

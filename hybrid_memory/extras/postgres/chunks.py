@@ -7,8 +7,7 @@ from typing import Any
 from ...storage.chunks import Chunks
 from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ...storage.rows import Neighbour
-from ...text.links import DocumentLinks, aliases, key_of, path_of
-from ...text.tags import filterable_tags
+from ...text.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from .connection import Connection, text
 
 # The time of the file, or of storing a text without a file

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...text.characters import storable
-from ...text.links import DocumentLinks, aliases, key_of, path_of
-from ...text.tags import filterable_tags
+from ...text.links import DocumentLinks, aliases, filterable_tags, key_of, path_of
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 
 TABLES_OF_MARKS = ("names", "links", "tags")
