@@ -84,12 +84,8 @@ def dated_by_headings(
     """Yield the rows of chunks. Those below a heading that names a day get its date, unless it is the
     document's.
     """
-    path = ""  # several chunks often share a path
-    day = None
     for row in rows:
-        if row["heading_path"] != path:
-            path = row["heading_path"]
-            day = heading_day(path.split(SEPARATOR), of_document)
+        day = heading_day(row["heading_path"].split(SEPARATOR), of_document)
         if day != of_document:
             row["date"] = row["date"] or day
         yield row
