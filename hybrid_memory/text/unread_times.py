@@ -4,23 +4,20 @@ ten Fridays". Pure.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from .characters import pattern
 from .languages import numbered, phrases, time_words, words
+from .periods import Period
+from .written_days import YEAR
 
-if TYPE_CHECKING:
-    from .periods import Period
-
-_YEAR = "(?:19|20)[0-9]{2}"
 _IN_DIGITS = (
-    rf"(?<![\w./-])(?:[0-9]{{1,2}}([-/.])[0-9]{{1,2}}\1{_YEAR}|{_YEAR}([-/])[0-9]{{1,2}}\2[0-9]{{1,2}})"
+    rf"(?<![\w./-])(?:[0-9]{{1,2}}([-/.])[0-9]{{1,2}}\1{YEAR}|{YEAR}([-/])[0-9]{{1,2}}\2[0-9]{{1,2}})"
     r"(?![\w/-]|\.[0-9])"
 )
 _BETWEEN = 1  # words between a word such as "last" and a unit
 
 
-def unread_time(text: str, periods: "Iterable[Period]") -> str | None:
+def unread_time(text: str, periods: Iterable[Period]) -> str | None:
     """The first text that looks like a time in a folded query in lower case, outside its periods."""
     read = [(period.start, period.end) for period in periods]
     for start, end in sorted([*_in_digits(text), *_in_words(text)]):
@@ -34,7 +31,7 @@ def _in_digits(text: str) -> Iterator[tuple[int, int]]:
         yield match.span()
     if not any(map(str.isdigit, text)):
         return
-    for match in pattern(rf"(?<!\S)([0-9]{{1,2}})\.?\s+([^\W\d_]{{3,}})\s+{_YEAR}(?!\w)").finditer(
+    for match in pattern(rf"(?<!\S)([0-9]{{1,2}})\.?\s+([^\W\d_]{{3,}})\s+{YEAR}(?!\w)").finditer(
         text
     ):
         if match[2] in numbered("months"):
