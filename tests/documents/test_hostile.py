@@ -206,7 +206,12 @@ OF_A_FEW_CHARACTERS = {
     *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
 }
 # by other names, or to replace once
-ANCHORED = {"structure.LIST_MARK", "yaml_flow.SPACE", "yaml_flow.SPACE_IN_TAGS", "yaml_flow.PLAIN"}
+ANCHORED = {
+    "structure.LIST_MARK",
+    "yaml_values.SPACE",
+    "yaml_values.SPACE_IN_TAGS",
+    "yaml_values.PLAIN",
+}
 USES = re.compile(
     r"(?<![\w.])(?:pattern\()?(\w+)\)?\.(match|fullmatch|finditer|findall|search|split|subn?)\b"
 )
