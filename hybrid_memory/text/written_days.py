@@ -132,7 +132,7 @@ def _in_digits(text: str, digits: re.Match[str], order: str) -> WrittenDay | Non
         return None
     iso = pattern(_ISO).match(text, digits.start())
     if iso:
-        day = _date(*iso.groups())
+        day = existing(*iso.groups())
         return WrittenDay(*iso.span(), day) if day else None
     match = pattern(_patterns()["numeric"]).match(text, digits.start())
     day = _numeric(match, order) if match else None
@@ -147,7 +147,7 @@ def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
     number = match and numbered("months").get(match["name"])
     if not match or not number:
         return None
-    day = _date(match["y"], str(number), digits[0])
+    day = existing(match["y"], str(number), digits[0])
     return WrittenDay(*match.span(), day or "", is_named=True)
 
 
@@ -162,9 +162,9 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     if not name or not number or not match:
         return None
     if pattern(YEAR).fullmatch(digits[0]):
-        day, end = _date(digits[0], str(number), None), digits.end()
+        day, end = existing(digits[0], str(number), None), digits.end()
     elif len(digits[0]) <= 2:
-        day, end = _date(match["y"], str(number), digits[0]), match.end()
+        day, end = existing(match["y"], str(number), digits[0]), match.end()
     else:
         return None
     return WrittenDay(name.start(), end, day, is_named=True) if day else None
@@ -183,11 +183,11 @@ def _numeric(match: re.Match[str], order: str) -> str | None:
             month, day = day, month
         elif is_either and not order:
             return None
-    return _date(year, month or "0", day)
+    return existing(year, month or "0", day)
 
 
 @lru_cache(4096)
-def _date(year: str | None, month: str, day: str | None) -> str | None:
+def existing(year: str | None, month: str, day: str | None) -> str | None:
     """The date in ISO 8601; None if it does not exist."""
     try:
         found = date(int(year or LEAP_YEAR), int(month), int(day or 1)).isoformat()
