@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..text.characters import pattern
+from ..text.characters import lines_at, pattern
 from ..text.languages import alternatives, languages
 from ..text.roles import ROLES, together
 from .code import without_code
@@ -77,11 +77,9 @@ def conversation(text: str, skipped: int = 0) -> list[Turn]:
 def _turns_by_form(body: str, lines: int) -> dict[str, list[Turn]]:
     """The messages below this many lines, by the form of their labels."""
     turns: dict[str, list[Turn]] = {}
-    line = lines + 1
-    counted = 1
-    for start, form, role in _labels(body):
-        line += body.count("\n", counted, start)
-        counted = start
+    labels = list(_labels(body))
+    starts = [start for start, _, _ in labels]
+    for line, (_, form, role) in zip(lines_at(body, starts, lines), labels, strict=True):
         turns.setdefault(form, []).append(Turn(line, role))
     return turns
 

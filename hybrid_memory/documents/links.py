@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..text.characters import lines_at
 from ..text.equality import spelled
 from ..text.links import DocumentLinks, Link, distinct_names, path_of
 from ..text.terms import LONGEST_TARGET, WIKILINK, plain
@@ -50,23 +51,18 @@ def document_links(
     matter = "\n" + text[: len(text) - len(body) + 1]
     structure = markup(body)
     prose = without_hidden(without_code(structure))
-    links = links_in(matter, 1) + links_in(prose, skipped + 1)
+    links = links_in(matter, 0) + links_in(prose, skipped)
     tags = tags_in(without_links(prose))
     return DocumentLinks(titles(metadata, structure.headings), tuple(links), tuple(tags))
 
 
-def links_in(text: str, first_line: int) -> list[Link]:
-    """The links of a text that begins with a line break, each target once per line.
-
-    The text after that line break begins on `first_line`.
+def links_in(text: str, skipped: int) -> list[Link]:
+    """The links of a text that begins with a line break, below `skipped` lines; each target once per
+    line.
     """
-    links = []
-    pos = 1
-    line = first_line
-    for start, target, kind in sorted(_find_links(text)):
-        line += text.count("\n", pos, start)
-        pos = max(pos, start)
-        links.append(Link(line, target, kind))
+    found = sorted(_find_links(text))
+    lines = lines_at(text, [start for start, _, _ in found], skipped)
+    links = (Link(line, target, kind) for line, (_, target, kind) in zip(lines, found, strict=True))
     return list(dict.fromkeys(links))
 
 

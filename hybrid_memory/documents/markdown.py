@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from ..registry import PLUGINS, load
 from ..text.characters import (
     digest,
+    lines_at,
     marked_encoding,
     split_lines,
     storable,
@@ -112,14 +113,10 @@ def chunks(
 def headings_below(text: str, skipped: int, markup: Markup) -> list[tuple[int, int, str]]:
     """The line, level and title of each heading below the first `skipped` lines."""
     body, headings, *_ = markup(below(text, skipped))
-    found = []
-    line = skipped
-    counted = 0
-    for heading in headings:
-        line += body.count("\n", counted, heading.start)
-        counted = heading.start
-        found.append((line, heading.level, heading.title))
-    return found
+    lines = lines_at(body, [heading.start for heading in headings], skipped)
+    return [
+        (line, heading.level, heading.title) for line, heading in zip(lines, headings, strict=True)
+    ]
 
 
 def without_merge_marks(text: str) -> tuple[str, list[int]]:

@@ -11,7 +11,7 @@ Lines are counted as citations count them; the citation of a passage names its p
 import re
 import unicodedata
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
@@ -288,6 +288,15 @@ def split_lines(text: str) -> list[str]:
     line break at the end of the text begins none.
     """
     return with_plain_newlines(text).removesuffix("\n").split("\n")
+
+
+def lines_at(text: str, places: Iterable[int], line: int) -> Iterator[int]:
+    """The lines of positions in ascending order, in a text that begins on this `line`."""
+    counted = 0
+    for place in places:
+        line += text.count("\n", counted, place)
+        counted = place
+        yield line
 
 
 OF_PAGES = r"(?: \(pp?\. [0-9]{1,9}(?:-[0-9]{1,9})?\))?"  # at the end of a citation
