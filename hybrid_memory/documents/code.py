@@ -34,8 +34,7 @@ def without_hidden(text: str) -> str:
 
     A pair of signs that does not begin a line must be within one paragraph; a single sign is text.
     """
-    if "#+" in text:
-        text = _blanked(text, _org_blocks(text))
+    text = _blanked(text, _org_blocks(text))
     if "%%" in text or "$$" in text:
         text = _blanked(text, _hidden(text))
     return text
