@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ..registry import PLUGINS, load
 from ..text.characters import (
@@ -21,6 +21,7 @@ from ..text.characters import (
     with_plain_newlines,
 )
 from ..text.dates import DATE_KEYS, HEAD, Dated, dated
+from ..text.links import DocumentLinks
 from .chunker import Chunk, chunks_of
 from .conversations import conversation, with_roles
 from .files import BadFileError, FileBytes, read
@@ -28,9 +29,6 @@ from .front_matter import FrontMatter, named
 from .links import document_links
 from .metadata import metadata_of
 from .structure import Markup, Structure, below, markdown_structure
-
-if TYPE_CHECKING:
-    from ..text.links import DocumentLinks
 
 LONGEST_TITLE = 200  # characters; every chunk repeats the title
 
@@ -183,7 +181,7 @@ class MarkdownReading:
         return self._text.left_out
 
     @cached_property
-    def links(self) -> "DocumentLinks":
+    def links(self) -> DocumentLinks:
         return self._format.links(self._text)
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
@@ -223,7 +221,7 @@ class Markdown:
         known = {**own.metadata, **metadata}
         return Parsed(text[: own.end], own.lines, known, own.problems, merges, own.left_out)
 
-    def links(self, parsed: Parsed) -> "DocumentLinks":
+    def links(self, parsed: Parsed) -> DocumentLinks:
         """The titles, links and tags of a parsed text."""
         return document_links(parsed.text, parsed.skipped, parsed.metadata, self.structure)
 

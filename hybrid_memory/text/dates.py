@@ -40,9 +40,7 @@ def document_date(
     of the `text`. A day that does not exist, such as 2026-02-30, is not a date, nor is one that can
     be read in two ways, unless the `order` of day and month is given.
     """
-    for _, day in _dates(doc_id, metadata, titles, keys, text, order):
-        return day
-    return None
+    return next((day for _, day in _dates(doc_id, metadata, titles, keys, text, order)), None)
 
 
 class Dated(NamedTuple):

@@ -6,7 +6,7 @@ written_days.py.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -26,10 +26,11 @@ from .languages import (
     phrase_before,
     phrases,
     relative_phrases,
+    time_words,
     words,
 )
 from .seasons import end_of_month, seasons
-from .written_days import DIGITS, WrittenDay, ordinal, token, written_days
+from .written_days import DIGITS, YEAR_IN_DIGITS, WrittenDay, ordinal, token, written_days
 
 MOST = 3  # periods that count in a query
 EARLIEST = "0001-01-01"
@@ -41,6 +42,11 @@ _YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
 _AGE = "([0-9]{1,5})([dwmy])"
 _LONGEST_IN_MONTHS = 100  # days of a period whose tokens are those of its months
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
+_UNREAD_IN_DIGITS = (
+    rf"(?<![\w./-])(?:[0-9]{{1,2}}([-/.])[0-9]{{1,2}}\1{YEAR_IN_DIGITS}|{YEAR_IN_DIGITS}([-/])[0-9]{{1,2}}\2[0-9]{{1,2}})"
+    r"(?![\w/-]|\.[0-9])"
+)
+_BETWEEN = 1  # words between a word such as "last" and a unit
 
 
 class Period(NamedTuple):
@@ -478,3 +484,39 @@ def _days(unit: str, back: int, today: date) -> tuple[date, date]:
     months = 12 * today.year + length * ((today.month - 1) // length - back)
     first = date(months // 12, months % 12 + 1, 1)
     return first, end_of_month(first + timedelta(31 * (length - 1)))
+
+
+def unread_time(text: str, found: Iterable[Period]) -> str | None:
+    """The first text in a folded query in lower case that looks like a time and is not read as one,
+    outside the periods that were found: "03/04/2026", "31 February 2026", "the last ten Fridays".
+    """
+    read = [(period.start, period.end) for period in found]
+    for start, end in sorted([*_unread_in_digits(text), *_unread_in_words(text)]):
+        if not any(first < end and start < last for first, last in read):
+            return text[start:end]
+    return None
+
+
+def _unread_in_digits(text: str) -> Iterator[tuple[int, int]]:
+    for match in pattern(_UNREAD_IN_DIGITS).finditer(text):
+        yield match.span()
+    for match in pattern(
+        rf"(?<!\S)([0-9]{{1,2}})\.?\s+([^\W\d_]{{3,}})\s+{YEAR_IN_DIGITS}(?!\w)"
+    ).finditer(text):
+        if match[2] in numbered("months"):
+            yield match.span()
+
+
+def _unread_in_words(text: str) -> Iterator[tuple[int, int]]:
+    """Yield "last", "ago" and their like with a day, week, month or year near them."""
+    written = list(re.finditer(r"\w+", text))
+    for number, word in enumerate(written):
+        if word[0] not in phrases("order"):
+            continue
+        for near in written[max(number - 1 - _BETWEEN, 0) : number + 2 + _BETWEEN]:
+            start, end = min(word.start(), near.start()), max(word.end(), near.end())
+            is_unit = near[0] in time_words() and near[0] not in words("function_words")
+            is_weekday = near[0].removesuffix("s") in numbered("weekdays")
+            if (is_unit or is_weekday) and not re.search(r"[^\w\s]", text[start:end]):
+                yield start, end
+                break

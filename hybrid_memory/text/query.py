@@ -31,9 +31,8 @@ from .equality import Form, other_forms
 from .languages import function_words
 from .operators import Operators, read
 from .order import TextSpan, order_in
-from .periods import Period, periods
+from .periods import Period, periods, unread_time
 from .scripts import GRAM_RUN, has_gram_run
-from .unread_times import unread_time
 
 # Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
 MAX_QUERY = 2000

@@ -22,7 +22,7 @@ from .languages import (
     relative_phrases,
     words,
 )
-from .written_days import YEAR
+from .written_days import YEAR_IN_DIGITS
 
 _DAY_BEFORE = r"(?<![0-9])[0-9]{1,2}(?:st|nd|rd|th|[.º])?\s+\Z"
 _THIRDS = {"early": (0, 1), "middle": (1, 2), "late": (2, 3)}  # of a month or a season
@@ -154,7 +154,7 @@ def _names(text: str, today: date) -> Iterator[_Name]:
             yield week._replace(year=int(match["year"]))
         else:
             yield _with_year(week, text, today)
-    for match in pattern(rf"(?<![\w.,:/-]){YEAR}(?![\w:/-]|[.,][0-9])").finditer(text):
+    for match in pattern(rf"(?<![\w.,:/-]){YEAR_IN_DIGITS}(?![\w:/-]|[.,][0-9])").finditer(text):
         if int(match[0]) <= today.year + 1:
             yield _named(partial(_year, int(match[0])), *match.span(), frozenset())
 
@@ -165,7 +165,7 @@ def _week_pattern() -> str:
     named = alternatives(each.replace("{number}", "") for each in phrases("week_number"))
     number = "(?:0?[1-9]|[1-4][0-9]|5[0-3])"
     return (
-        rf"(?<![\w-])(?:(?P<year>{YEAR})-?w(?P<iso_week>{number})|(?:{named})(?P<week>{number}))"
+        rf"(?<![\w-])(?:(?P<year>{YEAR_IN_DIGITS})-?w(?P<iso_week>{number})|(?:{named})(?P<week>{number}))"
         r"(?![\w-]|[.,:/][0-9])"
     )
 
@@ -179,8 +179,8 @@ def _year_beside() -> tuple[str, str]:
     of = rf"(?:(?:{alternatives(words('of'))})\s+)?"
     article = rf"(?:[^\W\d_]{{1,3}}\s+)?(?={relative})"
     return (
-        rf"(?<![\w.:/-])({YEAR})[\s-]\Z",
-        rf",?(?:\s+{of}|[\s/-])(?:(?P<year>{YEAR})(?![\w:/-]|[.,][0-9])|{article}(?P<words>{relative})(?!\w))",
+        rf"(?<![\w.:/-])({YEAR_IN_DIGITS})[\s-]\Z",
+        rf",?(?:\s+{of}|[\s/-])(?:(?P<year>{YEAR_IN_DIGITS})(?![\w:/-]|[.,][0-9])|{article}(?P<words>{relative})(?!\w))",
     )
 
 

@@ -17,15 +17,17 @@ from typing import NamedTuple
 from .characters import pattern
 from .languages import alternatives, by_language, numbered, words
 
-YEAR = r"(?:19|20)[0-9]{2}"
-_ISO = rf"({YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
+YEAR_IN_DIGITS = r"(?:19|20)[0-9]{2}"
+_ISO = (
+    rf"({YEAR_IN_DIGITS})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
+)
 _NUMERIC = (
-    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{YEAR})"
+    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{YEAR_IN_DIGITS})"
     r"(?:(?P<s>[-_./])(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>[0-3][0-9])(?![0-9]))?"
     r"|(?P<s2>[-/])(?P<m2>[1-9]|1[0-2])(?P=s2)(?P<d2>[0-3]?[0-9])(?![0-9])"
     r"|(?P<m3>0[1-9]|1[0-2])(?P<d3>[0-3][0-9])(?![0-9])"
     r"|[YEARS](?P<m4>[0-9]{1,2})[MONTHS](?:(?P<d4>[0-9]{1,2})[DAYS])?)"
-    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{YEAR})"
+    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{YEAR_IN_DIGITS})"
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
@@ -64,10 +66,10 @@ def _patterns() -> dict[str, str]:
     return {
         "numeric": _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days),
         "day first": rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{of}|-)"
-        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{YEAR})(?!\w))?",
+        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{YEAR_IN_DIGITS})(?!\w))?",
         "month before": rf"(?<!\S)([^\W\d_]{{3,}})[.,]*\s+{of}\Z",
-        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{YEAR})(?!\w))?",
-        "may be a day": rf"{YEAR}[-_./{years}]|[-./]{YEAR}|[0-9]\.[01][0-9]\.[0-6]"
+        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{YEAR_IN_DIGITS})(?!\w))?",
+        "may be a day": rf"{YEAR_IN_DIGITS}[-_./{years}]|[-./]{YEAR_IN_DIGITS}|[0-9]\.[01][0-9]\.[0-6]"
         r"|[0-9]-[^\W\d_]{3}",
     }
 
@@ -161,7 +163,7 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     match = pattern(_patterns()["after a day"]).match(text, digits.end())
     if not name or not number or not match:
         return None
-    if pattern(YEAR).fullmatch(digits[0]):
+    if pattern(YEAR_IN_DIGITS).fullmatch(digits[0]):
         day, end = existing(digits[0], str(number), None), digits.end()
     elif len(digits[0]) <= 2:
         day, end = existing(match["y"], str(number), digits[0]), match.end()
@@ -212,7 +214,7 @@ def shown_order(text: str) -> str | None:
     return shown
 
 
-_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{YEAR}(?![0-9])"
+_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{YEAR_IN_DIGITS}(?![0-9])"
 
 
 def token(day: str) -> str:
