@@ -163,15 +163,10 @@ def test_top_that_vanished_is_unread_not_empty(tmp_path: Path) -> None:
     assert walk.unread == [(str(tmp_path / "gone"), "No such file or directory")]
 
 
-def test_deep_trees_and_strange_names(tmp_path: Path) -> None:
-    deep = tmp_path
-    for _ in range(400):  # pytest, which removes it, recurses
-        deep = deep / "d"
-        deep.mkdir()
-    (deep / "a.md").write_text("x")
+def test_strange_names(tmp_path: Path) -> None:
     for name in (b"\xff.md", b"new\nline.md", b"n" * 252 + b".md", b" .md"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("x")
-    assert len(names(str(tmp_path))) == 5
+    assert len(names(str(tmp_path))) == 4
 
 
 def test_folder_reached_by_a_link_is_unread_and_says_so(tmp_path: Path) -> None:
