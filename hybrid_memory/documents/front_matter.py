@@ -9,13 +9,13 @@ Keys are converted to lower case. Null values are left out, in lists too. [[Wiki
 quotes.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.characters import with_plain_newlines
 from ..text.dates import DATE_KEYS
+from ..text.terms import listed
 from .yaml_values import (
     BLOCK_SCALAR,
     DEEPEST,
@@ -329,8 +329,6 @@ class Reader:
         return text[0] == "#" and not (self._is_tags and TAG_SIGN.match(text))
 
     def _without_comment(self, text: str) -> str:
-        if "#" not in text:
-            return text
         is_tag = self._is_tags and TAG_SIGN.match(text)
         comment = COMMENT_AFTER_TAGS if is_tag else COMMENT
         return comment.split(text, maxsplit=1)[0].rstrip()
@@ -343,8 +341,6 @@ class Reader:
             self._at += 1
             if not line.startswith("#"):
                 lines.append(self._without_comment(line))
-        if len(lines) == 1:
-            return lines[0]
         return folded("\n".join(lines).strip())
 
     def _quoted(self, rest: str, indent: int) -> Value | None:
@@ -426,22 +422,9 @@ def tag_names(value: Value | None) -> list[Value]:
     if isinstance(value, str):
         value = [*value.strip("[]").split("," if "," in value else None)]
     texts: list[str] = []
-    for text in map(str.strip, _texts_in(value)):
+    for text in map(str.strip, listed(value)):
         texts += NEXT_TAG.split(text) if text.startswith("#") else [text]
     return [text.lstrip("#").strip() for text in texts if IN_TAG.search(text)]
-
-
-def _texts_in(value: Value | None) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts_in(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from (f"{key}: {text}" for text in _texts_in(item))
-    elif value is not None:
-        yield json.dumps(value)
 
 
 def named(problems: Sequence[str]) -> str:

@@ -161,7 +161,9 @@ def test_heading_path_that_is_too_long_keeps_its_nearest_headings(headings, path
 # Fences
 
 
-@pytest.mark.parametrize("fence", ["```\n# no\n```", "````\n```\n# no\n````", "- ```\n  # no"])
+@pytest.mark.parametrize(
+    "fence", ["```\n# no\n```", "````\n```\n# no\n````", "```\n    ```\n# no\n```", "- ```\n  # no"]
+)
 def test_heading_in_fence_does_not_split(fence):
     assert places(chunk_text(f"# A\n{fence}\n# B\nb")) == [("A", f"# A\n{fence}"), ("B", "# B\nb")]
 

@@ -197,7 +197,6 @@ def test_key(line, key):
         (" a b", ["a", "b"]),
         (" '#a, b'", ["a", "b"]),
         (" '#'", []),
-        (" [a, [b, c]]", ["a", "b", "c"]),
         (" [a, b", ["a", "b"]),
         ("\n- sea # the big one\n- two", ["sea", "two"]),
         ("\n- sea #the big one", ["sea"]),
