@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..text.characters import with_plain_newlines
 from ..text.dates import DATE_KEYS
 from ..text.terms import listed
 from .yaml_values import (
@@ -77,16 +76,13 @@ NOTHING = FrontMatter({}, 0)
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Read the front matter at the beginning of a text.
+    """Read the front matter at the beginning of a text with plain newlines.
 
     "---\\ntags: [a, b]\\n---\\nText" -> {"tags": ["a", "b"]}, 3 lines
 
     A block in which most lines are not keys is text; a well-known key counts as two lines. If such
     a block begins with a key, its keys are metadata as well.
     """
-    if not text.startswith(("---", "\ufeff---")):
-        return NOTHING
-    text = with_plain_newlines(text)
     opening = FIRST_LINE.match(text)
     if not opening:
         return NOTHING

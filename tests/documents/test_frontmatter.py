@@ -50,7 +50,7 @@ def metadata(body: str) -> dict[str, Any]:
     ],
 )
 def test_front_matter_takes_its_lines(text, lines):
-    assert front_matter(text)[1] == lines
+    assert metadata_of(text).lines == lines
 
 
 @pytest.mark.parametrize(
