@@ -195,6 +195,12 @@ def test_heading_does_not_wait_for_text_beyond_a_thousand_blank_lines():
     ]
 
 
+def test_outline_of_many_headings_is_no_single_chunk():
+    chunks = chunk_text("## Heading\n" * 1000)
+    assert sum(chunk.text.count("##") for chunk in chunks) == 1000
+    assert all(len(chunk.text) <= 512 for chunk in chunks)
+
+
 # Overflow and overlap
 
 
