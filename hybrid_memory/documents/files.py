@@ -11,11 +11,10 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import translate
-from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 from ..text.characters import marked_encoding
@@ -295,32 +294,26 @@ class Walk:
             elif self._is_new(path):
                 if is_folder:
                     subfolders.append(path)
-                elif found := self._found(path, partial(entry.stat, follow_symlinks=False)):
-                    yield found
+                else:
+                    yield from self.file(path)
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[FoundFile]:
-        """Yield the file at this path, named by a user or by a link, if it is wanted."""
-        found = self._found(path, partial(os.stat, path))
-        if found:
-            yield found
-
-    def _found(self, path: str, look: Callable[[], os.stat_result]) -> FoundFile | None:
-        """Look at a file; None if it is not wanted, whatever its name."""
+        """Yield the file at this path if it is wanted, whatever its name."""
         rule: str | None = SPECIAL
         try:
-            status = look()
+            status = os.stat(path)
             if stat.S_ISREG(status.st_mode):
                 rule = self.wanted.refusal_of_session(path)
         except FileNotFoundError:
-            return None
+            return
         except (OSError, BadFileError) as error:
             self._cannot_list(path, error)
-            return None
+            return
         if rule:
             self.left_out[path] = rule
-            return None
-        return FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+        else:
+            yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
         """Whether no other path has led to this place."""

@@ -82,9 +82,8 @@ def _json(text: str) -> FrontMatter:
     """Read an object at the beginning. A text that is nothing else has no metadata."""
     if not JSON.match(text):
         return NOTHING
-    begin = text.index("{")
     try:
-        value, end = json.JSONDecoder().raw_decode(text, begin)
+        value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError) as error:
         return _text(f"line 1: the front matter is not JSON: {error}")
     rest, _, body = text[end:].partition("\n")
