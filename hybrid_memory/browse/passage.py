@@ -13,12 +13,12 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 from ..documents.files import BadFileError, open_regular
-from ..documents.formats import format_at, line_reader
+from ..documents.formats import format_at, format_of
 from ..documents.parts import lines_of
 from ..errors import QueryError, SourceError, WayOut
 from ..storage.targets import WHOLE, Location, find
 from ..store import retry_once
-from ..text.characters import Lines, citation, page, plural
+from ..text.characters import citation, page, plural, split_lines
 from ..text.characters import digest as of_bytes
 from ..text.dates import origin_of_date
 
@@ -118,7 +118,7 @@ def passage(
             doc_id, path, content, content_hash, store.config["max_file_bytes"]
         )
     else:
-        lines = Lines(content or "")
+        lines = split_lines(content or "")
         changed = False
     start, column, end = _range(doc_id, path or "", place, lines, changed)
     shown, rest = _limited(lines, start, column, end, max_lines, max_chars)
@@ -127,7 +127,7 @@ def passage(
     answer: DocumentPart = {
         "doc_id": doc_id,
         "path": path,
-        "text": line_reader(path or "").joined(shown),
+        "text": format_of(path or "").joined(shown),
         "start_line": start,
         "end_line": last,
         "total_lines": len(lines),
@@ -172,9 +172,9 @@ def _lines_of_file(
             status = os.fstat(stream.fileno())
             lines: Sequence[str]
             if extract is None:
-                lines, digest = line_reader(path).lines(stream, max_bytes)
+                lines, digest = format_of(path).lines(stream, max_bytes)
             else:
-                lines = Lines(extract)
+                lines = split_lines(extract)
                 digest = of_bytes(stream.read(max_bytes + 1))
         # A link in place of the file may lead anywhere. Its text is shown only if it is the
         # indexed text.

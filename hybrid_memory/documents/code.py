@@ -1,5 +1,5 @@
 """Blank the parts of a text in which brackets and # have another meaning than in prose: code, and
-what Obsidian and org-mode do not show as text, before links and tags are searched.
+what Obsidian does not show as text, before links and tags are searched.
 
 Every character keeps its position.
 """
@@ -13,7 +13,6 @@ from .structure import Span, Structure
 # Backticks and the backslashes before them. Each alternative begins with a character, for which `re`
 # looks several times as fast as for a condition
 BACKTICKS = re.compile(r"``*+|\\(?<!\\\\)\\*+`++")
-ORG_BLOCK = re.compile(r"\n[ \t]*+#\+(begin|end)_(src|example|export|comment)\b", re.IGNORECASE)
 HIDING = re.compile(r"(?<!\\)(?:%%|\$\$)")
 BLANK_LINE = re.compile(r"\n[ \t]*+\n")
 
@@ -29,16 +28,11 @@ def without_code(structure: Structure) -> str:
 
 
 def without_hidden(text: str) -> str:
-    """Replace org-mode code blocks, comments between %% and formulas between $$ with spaces, in a
-    text without code.
+    """Replace comments between %% and formulas between $$ with spaces, in a text without code.
 
     A pair of signs that does not begin a line must be within one paragraph; a single sign is text.
     """
-    if "#+" in text:
-        text = _blanked(text, _org_blocks(text))
-    if "%%" in text or "$$" in text:
-        text = _blanked(text, _hidden(text))
-    return text
+    return _blanked(text, _hidden(text)) if "%%" in text or "$$" in text else text
 
 
 def _code_spans(text: str, start: int, end: int) -> Iterator[Span]:
@@ -57,17 +51,6 @@ def _code_spans(text: str, start: int, end: int) -> Iterator[Span]:
             number = same[later]
             yield begin, runs[number].end()
         number += 1
-
-
-def _org_blocks(text: str) -> Iterator[Span]:
-    opening: re.Match[str] | None = None
-    for mark in ORG_BLOCK.finditer(text):
-        begins = mark[1].lower() == "begin"
-        if opening is None:
-            opening = mark if begins else None
-        elif not begins and mark[2].lower() == opening[2].lower():
-            yield opening.start(), mark.end()
-            opening = None
 
 
 def _hidden(text: str) -> Iterator[Span]:

@@ -7,21 +7,18 @@ A text is a conversation only if both speakers have labels of one form, and the 
 its beginning. A text in which labels occur later, as in a tutorial, has no roles.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..text.characters import pattern
+from ..text.characters import lines_at, pattern
 from ..text.languages import alternatives, languages
 from ..text.roles import ROLES, together
+from .chunker import Chunk
 from .code import without_code
 from .structure import below, markdown_structure
-
-if TYPE_CHECKING:
-    from .chunker import Chunk
 
 INTRODUCTION = 5  # the most lines above the first label; headings and empty lines do not count
 
@@ -43,11 +40,6 @@ def _roles() -> dict[str, str]:
         for role, names in language.get("speakers", {}).items()
         for name in names
     }
-
-
-def label() -> re.Pattern[str]:
-    """The pattern of the label of a message."""
-    return pattern(_LABEL.replace("NAME", alternatives(_roles())))
 
 
 class Turn(NamedTuple):
@@ -77,11 +69,9 @@ def conversation(text: str, skipped: int = 0) -> list[Turn]:
 def _turns_by_form(body: str, lines: int) -> dict[str, list[Turn]]:
     """The messages below this many lines, by the form of their labels."""
     turns: dict[str, list[Turn]] = {}
-    line = lines + 1
-    counted = 1
-    for start, form, role in _labels(body):
-        line += body.count("\n", counted, start)
-        counted = start
+    labels = list(_labels(body))
+    starts = [start for start, _, _ in labels]
+    for line, (_, form, role) in zip(lines_at(body, starts, lines), labels, strict=True):
         turns.setdefault(form, []).append(Turn(line, role))
     return turns
 
@@ -90,13 +80,14 @@ def _labels(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the position of each label in a text with a line break before each line, its form, and
     the role that it names.
     """
-    for match in label().finditer(text):
+    label = pattern(_LABEL.replace("NAME", alternatives(_roles())))
+    for match in label.finditer(text):
         heading, of_heading, bold, of_bold, of_plain = match.groups()
         name = of_heading or of_bold or of_plain
         yield match.start() + 1, heading or bold or "", _roles()[name.lower()]
 
 
-def with_roles(chunks: list["Chunk"], turns: list[Turn]) -> list["Chunk"]:
+def with_roles(chunks: list[Chunk], turns: list[Turn]) -> list[Chunk]:
     """Set the roles of chunks of a conversation; without turns, it is another text."""
     if not turns:
         return chunks

@@ -26,7 +26,6 @@ BY_NAME = re.compile(
     r")",
     re.IGNORECASE | re.VERBOSE,
 )
-HINT = re.compile(r"onfli|ONFLI| [2-9]\.")  # quickly rules out most names
 BY_NUMBER = re.compile(r"(?P<name>.+) [2-9]")  # iCloud
 COMPARED = 100_000  # bytes of each file
 ALIKE = 0.75  # share of the copy's pairs of words that the original has
@@ -38,8 +37,6 @@ def is_conflict_copy(path: str, read: Callable[[str, int], bytes]) -> bool:
     up to a number of bytes; it may raise OSError.
     """
     folder, _, name = path.rpartition("/")
-    if not HINT.search(name):
-        return False
     name, ending = os.path.splitext(name)
     found = BY_NAME.fullmatch(name) or BY_NUMBER.fullmatch(name)
     if found is None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..storage.prepared import Extract, Prepared
+from ..storage.prepared import Extract, Prepared, texts_of
 from ..text.characters import digest, storable
 from ..text.dates import DATE_KEYS, document_date, heading_day
 from ..text.links import NO_LINKS, DocumentLinks, aliases
@@ -64,18 +64,13 @@ def assemble(
     """Build the rows of a document from its chunks, its metadata and its date (YYYY-MM-DD or
     YYYY-MM).
     """
-    rows = []
-    texts = {}
-    for chunk in chunks:
-        text = embedded_text(chunk.heading_path, chunk.text, chunk.items)
-        rows.append(chunk_row(document.doc_id, chunk, text))
-        texts[rows[-1]["content_hash"]] = text
-    rows = list(dated_by_headings(rows, date))
+    undated = (chunk_row(document.doc_id, chunk) for chunk in chunks)
+    rows = list(dated_by_headings(undated, date))
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"], chunk["items"]) for chunk in rows)
     names = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
     index = terms(document.doc_id, document.collection, row["metadata"], written, names)
-    return Prepared(row, rows, texts, list(index), links)
+    return Prepared(row, rows, texts_of(rows), list(index), links)
 
 
 def dated_by_headings(
@@ -84,12 +79,8 @@ def dated_by_headings(
     """Yield the rows of chunks. Those below a heading that names a day get its date, unless it is the
     document's.
     """
-    path = ""  # several chunks often share a path
-    day = None
     for row in rows:
-        if row["heading_path"] != path:
-            path = row["heading_path"]
-            day = heading_day(path.split(SEPARATOR), of_document)
+        day = heading_day(row["heading_path"].split(SEPARATOR), of_document)
         if day != of_document:
             row["date"] = row["date"] or day
         yield row
@@ -108,10 +99,9 @@ def document_row(
     }
 
 
-def chunk_row(doc_id: str, chunk: "Chunk", text: str | None = None) -> dict[str, Any]:
-    """The row of the table `chunks`. `text` is its `embedded_text`, if already made."""
-    if text is None:
-        text = embedded_text(chunk.heading_path, chunk.text, chunk.items)
+def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
+    """The row of the table `chunks`."""
+    text = embedded_text(chunk.heading_path, chunk.text, chunk.items)
     return {
         "doc_id": doc_id,
         "chunk_id": f"{doc_id}-{chunk.index}",

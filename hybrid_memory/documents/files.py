@@ -2,7 +2,7 @@
 
 `Walk` lists the files that an ingest should read, with times and sizes, and opens none of them.
 `Wanted` alone has the rules by which entries of a folder are included or left out. `read` returns a
-consistent state of a file, and `open_regular` follows no link that was put in a file's place.
+consistent state of a file.
 """
 
 import errno
@@ -11,11 +11,10 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import translate
-from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 from ..text.characters import marked_encoding
@@ -31,12 +30,6 @@ TICK = 0.01  # seconds; two changes within one tick of the kernel's clock leave 
 READS = 3  # attempts to read a file that changes while it is read
 
 NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # open a FIFO without waiting for a writer
-WHOLE_PATH = getattr(
-    os, "O_NOFOLLOW_ANY", 0
-)  # macOS: the kernel refuses links anywhere in the path
-# Flags that open a folder of a path on Linux and FreeBSD; not for reading, because its permissions
-# may allow only passing through.
-BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
 
 # The rules that leave out an entry of a folder
 HIDDEN = "hidden"  # a folder whose name begins with a dot; a file, unless a pattern begins with one
@@ -103,34 +96,10 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         time_left.reset(token)
 
 
-def open_in_place(path: str, flags: int) -> int:
-    """Open a path and return its file descriptor. Raises OSError if any part of the path is a
-    symbolic link.
-
-    The path is opened folder by folder, so that no folder can be replaced by a link in the
-    meantime. A folder that is a link is followed only where the operating system has no way to
-    prevent it.
-    """
-    nofollow = flags | getattr(os, "O_NOFOLLOW", 0)
-    if WHOLE_PATH or not BY_FOLDERS or os.open not in os.supports_dir_fd:
-        return os.open(path, nofollow | WHOLE_PATH)
-    names = [name for name in path.split("/") if name] or ["."]
-    folder = os.open("/" if path.startswith("/") else ".", BY_FOLDERS)
-    try:
-        for name in names[:-1]:
-            above = folder
-            folder = os.open(name, BY_FOLDERS, dir_fd=above)
-            os.close(above)  # last: an interrupt before must not make `finally` close it twice
-        return os.open(names[-1], nofollow, dir_fd=folder)
-    except OSError as error:
-        if isinstance(error, NotADirectoryError) and os.path.realpath(path) != path:
-            raise OSError(
-                errno.ELOOP, "a folder of its path has become a symbolic link", path
-            ) from error
-        error.filename = path
-        raise
-    finally:
-        os.close(folder)
+def refuse_links(path: str) -> None:
+    """Raise OSError if any part of a path is a symbolic link."""
+    if os.path.realpath(path) != os.path.abspath(path):
+        raise OSError(errno.ELOOP, "a part of its path is a symbolic link", path)
 
 
 def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
@@ -139,8 +108,9 @@ def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
 
     Raises BadFileError or OSError if something else has replaced the file since it was listed.
     """
-    open_path = os.open if follow_symlinks else open_in_place
-    stream = open(path, "rb", opener=lambda path, flags: open_path(path, flags | NONBLOCK))  # noqa: SIM115
+    if not follow_symlinks:
+        refuse_links(path)
+    stream = open(path, "rb", opener=lambda path, flags: os.open(path, flags | NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
         raise BadFileError("no longer a regular file", "special")
@@ -165,17 +135,14 @@ def _ignore_lines(folder: str, rule: str) -> list[str]:
     """The lines of a list of `ignores.LISTS` in a folder; [] if there is none or it is unreadable."""
     if rule == OBSIDIAN:
         filters = vault_settings(folder, "app.json").get("userIgnoreFilters")
-        return list(filter(_is_text, filters)) if isinstance(filters, list) else []
+        written = filters if isinstance(filters, list) else []
+        return [text for text in written if isinstance(text, str) and text]
     path = os.path.join(folder, rule)
     if not os.path.isfile(path):
         return []
     with suppress(OSError, BadFileError):
         return os.fsdecode(_beginning(path, LARGEST_SETTINGS)).removeprefix("\ufeff").splitlines()
     return []
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value != ""
 
 
 def _beginning(path: str, size: int) -> bytes:
@@ -301,30 +268,16 @@ class Walk:
         while folders:
             folder = folders.pop()
             try:
-                with self._open_folder(folder) as opened:
-                    yield from self._in_folder(folder, opened, folders)
+                if not self.follow_symlinks:
+                    refuse_links(folder)
+                yield from self._in_folder(folder, folders)
             except OSError as error:
                 if folder == self.top or not isinstance(error, FileNotFoundError):
                     self._cannot_list(folder, error)
 
-    @contextmanager
-    def _open_folder(self, folder: str) -> Iterator[str | int]:
-        """Yield an argument for `os.scandir`: the open folder, which no link can replace, or its
-        path if links are followed.
-        """
-        can_open = os.scandir in os.supports_fd and os.open in os.supports_dir_fd
-        if self.follow_symlinks or not can_open:
-            yield folder
-            return
-        descriptor = open_in_place(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[FoundFile]:
+    def _in_folder(self, folder: str, folders: list[str]) -> Iterator[FoundFile]:
         """Yield the files in a folder. Append its subfolders to `folders`, the first one last."""
-        with os.scandir(opened) as listing:
+        with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         subfolders = []
         above = os.path.join(folder, "")
@@ -341,32 +294,26 @@ class Walk:
             elif self._is_new(path):
                 if is_folder:
                     subfolders.append(path)
-                elif found := self._found(path, partial(entry.stat, follow_symlinks=False)):
-                    yield found
+                else:
+                    yield from self.file(path)
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[FoundFile]:
-        """Yield the file at this path, named by a user or by a link, if it is wanted."""
-        found = self._found(path, partial(os.stat, path))
-        if found:
-            yield found
-
-    def _found(self, path: str, look: Callable[[], os.stat_result]) -> FoundFile | None:
-        """Look at a file; None if it is not wanted, whatever its name."""
+        """Yield the file at this path if it is wanted, whatever its name."""
         rule: str | None = SPECIAL
         try:
-            status = look()
+            status = os.stat(path)
             if stat.S_ISREG(status.st_mode):
                 rule = self.wanted.refusal_of_session(path)
         except FileNotFoundError:
-            return None
+            return
         except (OSError, BadFileError) as error:
             self._cannot_list(path, error)
-            return None
+            return
         if rule:
             self.left_out[path] = rule
-            return None
-        return FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+        else:
+            yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
         """Whether no other path has led to this place."""

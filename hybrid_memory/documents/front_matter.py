@@ -2,31 +2,29 @@
 
 The reader supports the YAML in notes: nested maps and lists in block and flow style, plain, quoted
 and block scalars, comments. An unreadable line is left out and reported, without affecting the lines
-around it. An anchor, an alias, a merge key or a tag is reported and read as text. An invalid YAML
-value, such as `*Italic* otter` or `@ann`, is a text.
+around it. An anchor, an alias, a merge key or a tag is read as text, and so is an invalid YAML value,
+such as `*Italic* otter` or `@ann`.
 
 Keys are converted to lower case. Null values are left out, in lists too. [[Wikilinks]] need no
 quotes.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..text.characters import with_plain_newlines
 from ..text.dates import DATE_KEYS
-from .yaml_flow import Flow, UnreadableError
+from ..text.terms import listed
 from .yaml_values import (
     BLOCK_SCALAR,
     DEEPEST,
-    MERGE,
-    NODE_PROPERTY,
     NOTE_LINK,
     QUOTED,
     QUOTED_PART,
     TOO_DEEP,
+    Flow,
     TooLargeError,
+    UnreadableError,
     Value,
     block_text,
     column_of,
@@ -38,9 +36,7 @@ from .yaml_values import (
 # Characters of the keys and their values as written; every search result carries them
 MAX_METADATA = 65_536
 KNOWN_KEYS = frozenset((*DATE_KEYS, "title", "tags", "tag", "aliases", "alias", "description"))
-MOST_STRAYS = 1000  # with this many more other lines than keys, the rest is prose
 NAMED = 3  # problems of a file that are described; the others are counted
-NOT_SUPPORTED = "is read as text: anchors, aliases, merge keys and tags of YAML are not supported"
 LONGEST_QUOTE = 60  # characters of a line that a problem quotes
 
 # No plain scalar begins with one of these (YAML 1.2.2, 7.3.3).
@@ -80,16 +76,13 @@ NOTHING = FrontMatter({}, 0)
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Read the front matter at the beginning of a text.
+    """Read the front matter at the beginning of a text with plain newlines.
 
     "---\\ntags: [a, b]\\n---\\nText" -> {"tags": ["a", "b"]}, 3 lines
 
     A block in which most lines are not keys is text; a well-known key counts as two lines. If such
     a block begins with a key, its keys are metadata as well.
     """
-    if not text.startswith(("---", "\ufeff---")):
-        return NOTHING
-    text = with_plain_newlines(text)
     opening = FIRST_LINE.match(text)
     if not opening:
         return NOTHING
@@ -154,7 +147,6 @@ class Reader:
         self._at = 0
         self._first_line = first_line
         self._room = MAX_METADATA
-        self._patience = MAX_METADATA  # characters to search for a closing bracket
         self._is_tags = False
 
     def metadata(self) -> dict[str, Value]:
@@ -162,13 +154,9 @@ class Reader:
         line = self._content()
         if line is None:
             return {}
-        if line.lstrip()[0] == "{":
-            in_braces = self._in_braces(line.strip())
-            if in_braces is not None:
-                return in_braces
         self.begins_with_key = pair_of(line.strip()) is not None
         metadata: dict[str, Value] = {}
-        while line is not None and not self._is_prose():
+        while line is not None:
             self._add_keys(metadata, column_of(line))
             line = self._content()
         return metadata
@@ -177,11 +165,7 @@ class Reader:
         """Add the keys that begin at this column, as long as there is room."""
         for key, rest in self._pairs(indent):
             begin = self._at - 1
-            value = None
-            if len(self._lines[begin]) <= self._room:
-                value = self._value_of_key(key, rest, indent)
-            else:
-                self._at += len(self._below(indent))
+            value = self._value_of_key(key, rest, indent)
             length = sum(map(len, self._lines[begin : self._at])) + self._at - begin - 1
             if length <= self._room:
                 self._room -= length
@@ -199,25 +183,6 @@ class Reader:
             self._at += len(self._below(indent))
             return None
         return tag_names(value) if self._is_tags else value
-
-    def _in_braces(self, line: str) -> dict[str, Value] | None:
-        """Read front matter in braces, such as JSON; None if it is not a map."""
-        here = self._at
-        self._at += 1
-        try:
-            value = self._closed(line, -1, 0)
-        except (UnreadableError, TooLargeError):
-            value = None
-        if not isinstance(value, dict) or self._content() is not None:
-            self._at = here
-            return None
-        self.keys += 1 + len(value)
-        if sum(map(len, self._lines)) > MAX_METADATA:
-            self._problem(here, "the front matter is too long; it is left out")
-            return {}
-        if "tags" in value:
-            value["tags"] = tag_names(value["tags"])
-        return value
 
     # Lines
 
@@ -261,7 +226,7 @@ class Reader:
         """
         while (line := self._content()) is not None:
             column = column_of(line)
-            if column < indent or self._is_prose():
+            if column < indent:
                 return
             self._at += 1
             text = line[column:]
@@ -290,8 +255,6 @@ class Reader:
     def _put(self, found: dict[str, Value], key: str, value: Value | None, at: int) -> None:
         if value is None:
             return
-        if key == MERGE:
-            self._problem(at, f"{shown(key)} {NOT_SUPPORTED}")
         if key in found:
             self._problem(at, f"{shown(key)} occurs twice; the last value counts")
         found[key] = value
@@ -315,9 +278,6 @@ class Reader:
                 found.append(value)
         return found
 
-    def _is_prose(self) -> bool:
-        return self.strays > self.keys + MOST_STRAYS
-
     def _pair_without_space(self, text: str) -> tuple[str, str] | None:
         nearly = KEY_WITHOUT_SPACE.match(text)
         if not nearly:
@@ -336,18 +296,12 @@ class Reader:
         if rest[0] in "|>" and (style := BLOCK_SCALAR.fullmatch(rest)):
             below = self._below(indent)
             self._at += len(below)
-            return block_text(style, below, indent)
+            return block_text(style, below)
         if rest[0] in "[{":
             return self._bracketed(rest, indent, depth, of_key=of_key)
         if rest[0] in "\"'":
             return self._quoted(rest, indent)
-        if NODE_PROPERTY.match(rest):
-            self._tell_property(rest)
-            return self._plain(rest, indent)
         return scalar(self._plain(rest, indent))
-
-    def _tell_property(self, text: str) -> None:
-        self._problem(self._at - 1, f"{shown(text)} {NOT_SUPPORTED}")
 
     def _value_below(self, indent: int, depth: int, *, of_key: bool) -> Value | None:
         line = self._content()
@@ -371,8 +325,6 @@ class Reader:
         return text[0] == "#" and not (self._is_tags and TAG_SIGN.match(text))
 
     def _without_comment(self, text: str) -> str:
-        if "#" not in text:
-            return text
         is_tag = self._is_tags and TAG_SIGN.match(text)
         comment = COMMENT_AFTER_TAGS if is_tag else COMMENT
         return comment.split(text, maxsplit=1)[0].rstrip()
@@ -385,8 +337,6 @@ class Reader:
             self._at += 1
             if not line.startswith("#"):
                 lines.append(self._without_comment(line))
-        if len(lines) == 1:
-            return lines[0]
         return folded("\n".join(lines).strip())
 
     def _quoted(self, rest: str, indent: int) -> Value | None:
@@ -395,21 +345,12 @@ class Reader:
             return unquoted(whole[1])
         if not QUOTED_PART.match(rest):
             below = self._below(indent)
-            for lines in (below, [*below, *self._before_key(len(below))]):
-                whole = QUOTED_SCALAR.fullmatch("\n".join([rest, *lines]).rstrip())
-                if whole:
-                    self._at += len(lines)
-                    return unquoted(whole[1])
+            whole = QUOTED_SCALAR.fullmatch("\n".join([rest, *below]).rstrip())
+            if whole:
+                self._at += len(below)
+                return unquoted(whole[1])
             self._problem(self._at - 1, f"the quote is not closed; {shown(rest)} is read as text")
         return self._plain(rest, indent)
-
-    def _before_key(self, count: int) -> list[str]:
-        """The lines from `count` lines ahead to the next key or item."""
-        begin = self._at + count
-        end = begin
-        while end < len(self._lines) and not begins_entry(self._lines[end].strip()):
-            end += 1
-        return self._lines[begin:end]
 
     def _bracketed(self, rest: str, indent: int, depth: int, *, of_key: bool) -> Value | None:
         """Read a list or map in brackets; a text if it is neither."""
@@ -429,7 +370,8 @@ class Reader:
 
         Raises UnreadableError and TooLargeError.
         """
-        for lines in self._extents(indent):
+        end = self._at + len(self._below(indent)) + 1
+        for lines in ([], self._lines[self._at : end]):
             flow = Flow("\n".join([rest, *lines]), is_tags=self._is_tags)
             try:
                 value = flow.whole(depth)
@@ -437,20 +379,9 @@ class Reader:
                 if not (error.is_open or lines):
                     raise
             else:
-                for text in flow.properties:
-                    self._tell_property(text)
                 self._at += flow.lines_passed
                 return value
         raise UnreadableError(is_open=True)
-
-    def _extents(self, indent: int) -> Iterator[list[str]]:
-        """Yield the further lines that may close a bracket, beginning with []."""
-        yield []
-        yield self._below(indent)
-        if self._patience > 0:
-            lines = self._lines[self._at :]
-            self._patience -= sum(map(len, lines)) + len(lines)
-            yield lines
 
 
 def pair_of(text: str) -> tuple[str, str] | None:
@@ -470,11 +401,6 @@ def pair_of(text: str) -> tuple[str, str] | None:
     return (key.lower(), rest or "") if key else None
 
 
-def begins_entry(text: str) -> bool:
-    """Whether a line begins with a key or is a list item."""
-    return ITEM.match(text) is not None or pair_of(text) is not None
-
-
 def is_map(text: str) -> bool:
     """Whether the text after a dash, or below a key, begins with a key."""
     if not text or text[0] in INDICATORS:
@@ -492,22 +418,9 @@ def tag_names(value: Value | None) -> list[Value]:
     if isinstance(value, str):
         value = [*value.strip("[]").split("," if "," in value else None)]
     texts: list[str] = []
-    for text in map(str.strip, _texts_in(value)):
+    for text in map(str.strip, listed(value)):
         texts += NEXT_TAG.split(text) if text.startswith("#") else [text]
     return [text.lstrip("#").strip() for text in texts if IN_TAG.search(text)]
-
-
-def _texts_in(value: Value | None) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts_in(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from (f"{key}: {text}" for text in _texts_in(item))
-    elif value is not None:
-        yield json.dumps(value)
 
 
 def named(problems: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ hide.
 
 import re
 from collections.abc import Sequence
+from html import unescape
 
 # The attributes of pandoc, Hugo, Docusaurus and Python-Markdown, with a colon in kramdown
 _ATTRIBUTE = r"""(?:[#.][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+))"""
@@ -19,27 +20,10 @@ def name_of(title: str) -> str:
 
     "Install {#install}" -> "Install", '<a id="x"></a>Head &amp; <u>Tail</u>' -> "Head & Tail"
     """
-    name = title
-    if name.endswith("}"):
-        name = ATTRIBUTES.sub("", name)
-    if "<" in name:
-        name = ANCHOR.sub("", name)
-        name = (name if "`" in name else ELEMENT.sub(r"\2", name)).strip()
-    return unescaped(name) or title
-
-
-def unescaped(text: str) -> str:
-    """A text with the characters that entities stand for: "a &amp; b" -> "a & b"."""
-    if "&" not in text:
-        return text
-    from html import unescape  # with a large table
-
-    return unescape(text)
-
-
-def without_attributes(line: str) -> str:
-    """The line of a heading without its attributes at the end."""
-    return ATTRIBUTES.sub("", line.rstrip()) if line.rstrip().endswith("}") else line
+    name = ANCHOR.sub("", ATTRIBUTES.sub("", title))
+    if "`" not in name:
+        name = ELEMENT.sub(r"\2", name)
+    return unescape(name.strip()) or title
 
 
 def ids_in(line: str) -> Sequence[str]:

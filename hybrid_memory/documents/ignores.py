@@ -18,29 +18,13 @@ GITIGNORE, IGNORE = ".gitignore", ".ignore"
 OBSIDIAN = "excluded in Obsidian"
 LISTS = (OBSIDIAN, IGNORE, GITIGNORE)  # the names of the rules; an earlier one prevails
 
-LONGEST_GLOB = 1000  # characters; a longer line is left out
-
-CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": " \\t",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": " \\t-\\r",
-    "upper": "A-Z",
-    "xdigit": "0-9A-Fa-f",
-}
 GLOB_PART = re.compile(
     r"(?P<any_folders>(?:(?<=/)|\A)\*\*+/)|(?P<everything_below>(?:(?<=/)|\A)\*\*+\Z)|(?P<star>\*+)|(?P<one>\?)"
-    r"|\[(?P<negated>[!^]?)(?P<set>(?:\]|\[:\w+:\]|\\.|[^\]\\])(?:\[:\w+:\]|\\.|[^\]\\])*)\]"
+    r"|\[(?P<negated>[!^]?)(?P<set>(?:\]|\\.|[^\]\\])(?:\\.|[^\]\\])*)\]"
     r"|\\(?P<escaped>.)|(?P<unfinished>[\\\[])|(?P<other>.)",
     re.DOTALL,
 )
-SET_MEMBER = re.compile(r"\[:(\w+):\]|(?:\\(?=.))?(.)(?:-(?:\\(?=.))?(.))?", re.DOTALL)
+SET_MEMBER = re.compile(r"(?:\\(?=.))?(.)(?:-(?:\\(?=.))?(.))?", re.DOTALL)
 
 
 class IgnoreLine(NamedTuple):
@@ -112,7 +96,7 @@ def git_lines(texts: Sequence[str]) -> Iterator[IgnoreLine]:
         glob = _without_trailing_spaces(text)
         is_exception = glob.startswith("!")
         glob = glob[is_exception:]
-        if not glob.strip("/") or text.startswith("#") or len(glob) > LONGEST_GLOB:
+        if not glob.strip("/") or text.startswith("#"):
             continue
         is_for_folders = glob.endswith("/")
         pattern = _pattern_of_glob(glob.removesuffix("/"))
@@ -146,9 +130,7 @@ def _without_trailing_spaces(text: str) -> str:
 
 def _pattern_of_glob(glob: str) -> str | None:
     """The regular expression of a glob; None if git matches nothing by it."""
-    begins = "" if "/" in glob else "(?:.*/)?"
-    pieces = [begins]
-    star = None  # the last one in this part of the path, in `pieces`
+    pieces = ["" if "/" in glob else "(?:.*/)?"]
     for token in GLOB_PART.finditer(glob.removeprefix("/")):
         match token.lastgroup:
             case "unfinished":
@@ -158,17 +140,12 @@ def _pattern_of_glob(glob: str) -> str | None:
             case "everything_below":
                 pieces.append(".+")
             case "star":
-                if star is not None:  # what is between two stars matches where it first can
-                    pieces[star] = "(?>[^/]*?"
-                    pieces.append(")")
-                star = len(pieces)
                 pieces.append("[^/]*")
             case "one":
                 pieces.append("[^/]")
             case "set":
                 pieces.append(_pattern_of_set(token["set"], token["negated"]))
             case _:
-                star = None if token["other"] == "/" else star
                 pieces.append(re.escape(token["escaped"] or token["other"]))
     return "".join(pieces)
 
@@ -176,10 +153,8 @@ def _pattern_of_glob(glob: str) -> str | None:
 def _pattern_of_set(text: str, negated: str) -> str:
     """The regular expression of one of these characters, or of none of them if `negated`."""
     parts = []
-    for kind, first, last in SET_MEMBER.findall(text):
-        if kind:
-            parts.append(CLASSES.get(kind, ""))
-        elif not last:
+    for first, last in SET_MEMBER.findall(text):
+        if not last:
             parts.append(re.escape(first))
         elif first <= last:  # a range from z to a is empty
             parts.append(f"{re.escape(first)}-{re.escape(last)}")

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..text.characters import lines_at
 from ..text.equality import spelled
 from ..text.links import DocumentLinks, Link, distinct_names, path_of
 from ..text.terms import LONGEST_TARGET, WIKILINK, plain
 from .code import without_code, without_hidden
-from .headings import without_attributes
+from .headings import ATTRIBUTES
 from .structure import Heading, Markup, below, markdown_structure
 
 # The target of an inline link and of a reference definition; one with spaces is in <>.
@@ -50,43 +51,32 @@ def document_links(
     matter = "\n" + text[: len(text) - len(body) + 1]
     structure = markup(body)
     prose = without_hidden(without_code(structure))
-    links = links_in(matter, 1) + links_in(prose, skipped + 1)
+    links = links_in(matter, 0) + links_in(prose, skipped)
     tags = tags_in(without_links(prose))
     return DocumentLinks(titles(metadata, structure.headings), tuple(links), tuple(tags))
 
 
-def links_in(text: str, first_line: int) -> list[Link]:
-    """The links of a text that begins with a line break, each target once per line.
-
-    The text after that line break begins on `first_line`.
+def links_in(text: str, skipped: int) -> list[Link]:
+    """The links of a text that begins with a line break, below `skipped` lines; each target once per
+    line.
     """
-    links = []
-    pos = 1
-    line = first_line
-    for start, target, kind in sorted(_find_links(text)):
-        line += text.count("\n", pos, start)
-        pos = max(pos, start)
-        links.append(Link(line, target, kind))
+    found = sorted(_find_links(text))
+    lines = lines_at(text, [start for start, _, _ in found], skipped)
+    links = (Link(line, target, kind) for line, (_, target, kind) in zip(lines, found, strict=True))
     return list(dict.fromkeys(links))
 
 
 def _find_links(text: str) -> Iterator[tuple[int, str, str]]:
-    if "[[" in text:
-        for link in WIKILINK.finditer(text):
-            target = link["target"].strip()
-            is_command = text.startswith("{{", link.start() - 2)  # of Roam: {{[[TODO]]}}
-            if path_of(target) and not is_command and not _is_placeholder(target):
-                yield link.start(), target, "embed" if link[0][0] == "!" else "wikilink"
-    if "](" in text:
-        for link in LINK_TARGET.finditer(text):
-            target = link[1] or link[2]
-            if _is_relative(target):
-                yield link.start(), target[:LONGEST_TARGET], "markdown"
-    if "]:" in text:
-        for reference in REFERENCE.finditer(text):
-            target = reference[1] or reference[2]
-            if _is_relative(target):
-                yield reference.start() + 1, target[:LONGEST_TARGET], "markdown"
+    for link in WIKILINK.finditer(text) if "[[" in text else ():
+        target = link["target"].strip()
+        is_command = text.startswith("{{", link.start() - 2)  # of Roam: {{[[TODO]]}}
+        if path_of(target) and not is_command and not _is_placeholder(target):
+            yield link.start(), target, "embed" if link[0][0] == "!" else "wikilink"
+    for link in (*LINK_TARGET.finditer(text), *REFERENCE.finditer(text)):
+        target = link[1] or link[2]
+        if _is_relative(target):
+            start = link.start() + (link[0][0] == "\n")  # a reference begins behind the line break
+            yield start, target[:LONGEST_TARGET], "markdown"
 
 
 def _is_relative(target: str) -> bool:
@@ -101,11 +91,7 @@ def _is_placeholder(target: str) -> bool:
 
 def without_links(text: str) -> str:
     """Remove the targets of all links."""
-    if "[[" in text:
-        text = WIKILINK.sub("", text)
-    if "](" in text:
-        text = LINK_TARGET.sub("](", text)
-    return text
+    return LINK_TARGET.sub("](", WIKILINK.sub("", text))
 
 
 def tags_in(text: str) -> list[str]:
@@ -113,9 +99,9 @@ def tags_in(text: str) -> list[str]:
 
     '#123' is not a tag.
     """
-    if "#" not in text:
-        return []
-    text = HEADING_LINE.sub(lambda line: without_attributes(line[0]), HTML_TAG.sub("", text))
+    text = HEADING_LINE.sub(
+        lambda line: ATTRIBUTES.sub("", line[0].rstrip()), HTML_TAG.sub("", text)
+    )
     spaced = [tag[1] for tag in SPACED_TAG.finditer(text)]
     names = [tag[1].strip("/") for tag in TAG.finditer(SPACED_TAG.sub("", text))]
     tags = map(spelled, spaced + names)

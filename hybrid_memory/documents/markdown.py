@@ -4,31 +4,31 @@ headings.
 Other line-based text markups derive from `Markdown`.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ..registry import PLUGINS, load
 from ..text.characters import (
     digest,
+    lines_at,
     marked_encoding,
+    split_lines,
     storable,
     text_of_bytes,
     with_plain_newlines,
 )
 from ..text.dates import DATE_KEYS, HEAD, Dated, dated
+from ..text.links import DocumentLinks
 from .chunker import Chunk, chunks_of
 from .conversations import conversation, with_roles
-from .files import FileBytes, read
-from .formats import PlainLines
+from .files import BadFileError, FileBytes, read
 from .front_matter import FrontMatter, named
 from .links import document_links
 from .metadata import metadata_of
 from .structure import Markup, Structure, below, markdown_structure
-
-if TYPE_CHECKING:
-    from ..text.links import DocumentLinks
 
 LONGEST_TITLE = 200  # characters; every chunk repeats the title
 
@@ -111,14 +111,10 @@ def chunks(
 def headings_below(text: str, skipped: int, markup: Markup) -> list[tuple[int, int, str]]:
     """The line, level and title of each heading below the first `skipped` lines."""
     body, headings, *_ = markup(below(text, skipped))
-    found = []
-    line = skipped
-    counted = 0
-    for heading in headings:
-        line += body.count("\n", counted, heading.start)
-        counted = heading.start
-        found.append((line, heading.level, heading.title))
-    return found
+    lines = lines_at(body, [heading.start for heading in headings], skipped)
+    return [
+        (line, heading.level, heading.title) for line, heading in zip(lines, headings, strict=True)
+    ]
 
 
 def without_merge_marks(text: str) -> tuple[str, list[int]]:
@@ -148,12 +144,6 @@ def without_merge_marks(text: str) -> tuple[str, list[int]]:
     return "\n".join(lines), found
 
 
-def undecodable(marked: str | None, byte: int) -> tuple[str, str]:
-    """The warning for a byte that is not in the encoding that a mark declares, or else in UTF-8."""
-    name = "UTF-16" if marked else "UTF-8"
-    return f"not {name} at byte {byte}: read with replacement characters", "encoding"
-
-
 class MarkdownReading:
     """A file that was read; implements `formats.Reading`."""
 
@@ -166,7 +156,6 @@ class MarkdownReading:
         self._data = file.data
         self._given = metadata
         self._format = format
-        self._parsed: Parsed | None = None
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
@@ -174,7 +163,9 @@ class MarkdownReading:
         try:
             text_of_bytes(self._data, "strict")
         except UnicodeDecodeError as error:
-            warnings.append(undecodable(marked_encoding(self._data), error.start))
+            name = "UTF-16" if marked_encoding(self._data) else "UTF-8"
+            reason = f"not {name} at byte {error.start}: read with replacement characters"
+            warnings.append((reason, "encoding"))
         warnings += [(problem, "front matter") for problem in self._text.warnings]
         for line in self._text.merges[:1]:
             text = "git could not merge the lines from here; both versions are read"
@@ -190,7 +181,7 @@ class MarkdownReading:
         return self._text.left_out
 
     @cached_property
-    def links(self) -> "DocumentLinks":
+    def links(self) -> DocumentLinks:
         return self._format.links(self._text)
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
@@ -202,15 +193,12 @@ class MarkdownReading:
     def close(self) -> None:
         """Do nothing: no file is open."""
 
-    @property
+    @cached_property
     def _text(self) -> Parsed:
-        if self._parsed is None:
-            text = text_of_bytes(self._data)
-            self._parsed = self._format.parsed(text, self._given)
-        return self._parsed
+        return self._format.parsed(text_of_bytes(self._data), self._given)
 
 
-class Markdown(PlainLines):
+class Markdown:
     """The format of markdown files; implements `formats.Format`."""
 
     collection = None
@@ -233,9 +221,20 @@ class Markdown(PlainLines):
         known = {**own.metadata, **metadata}
         return Parsed(text[: own.end], own.lines, known, own.problems, merges, own.left_out)
 
-    def links(self, parsed: Parsed) -> "DocumentLinks":
+    def links(self, parsed: Parsed) -> DocumentLinks:
         """The titles, links and tags of a parsed text."""
         return document_links(parsed.text, parsed.skipped, parsed.metadata, self.structure)
+
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        """As in `formats.Format`."""
+        data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
+        if len(data) > max_bytes:
+            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
+        return split_lines(text_of_bytes(data)), digest(data)
+
+    def joined(self, lines: Sequence[str]) -> str:
+        """As in `formats.Format`."""
+        return "\n".join(lines)
 
     def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""

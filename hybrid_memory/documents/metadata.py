@@ -24,14 +24,14 @@ from .front_matter import (
 )
 
 # Front matter of Hugo and Zola
-TOML = re.compile(r"\ufeff?\+\+\+[^\S\n]*\n(.*?\n|)\+\+\+[^\S\n]*(?=\n|\Z)", re.DOTALL)
-TOML_KEY = re.compile(r"\ufeff?\+\+\+[^\S\n]*\n\s*[\w.-]+ *=")
-JSON = re.compile(r'\ufeff?\{\s*"')
+TOML = re.compile(r"\+\+\+[^\S\n]*\n(.*?\n|)\+\+\+[^\S\n]*(?=\n|\Z)", re.DOTALL)
+TOML_KEY = re.compile(r"\+\+\+[^\S\n]*\n\s*[\w.-]+ *=")
+JSON = re.compile(r'\{\s*"')
 # pandoc's extension pandoc_title_block: up to three fields, whose further lines are indented
 TITLE_KEYS = ("title", "author", "date")
 FIELD = re.compile(r"%([^\n]*(?:\n[ \t]+\S[^\n]*)*)(?:\n|\Z)")
 PROPERTY = r"[^\W\d_][^:\n]{0,40}: [^\n]*\S[^\n]*\n"
-PROPERTIES = re.compile(rf"\ufeff?# [^\n]+\n\s*\n((?:{PROPERTY}){{2,}})(?:\n|\Z)")
+PROPERTIES = re.compile(rf"# [^\n]+\n\s*\n((?:{PROPERTY}){{2,}})(?:\n|\Z)")
 AT_END = re.compile(r"(?:\n\n|\A)(id: [0-9a-f]{32}\n(?:[a-z_]+:[^\n]*\n)+type_: (\d+))\s*\Z")
 NOTE = "1"  # other types are folders, tags, attachments, and the earlier versions of notes
 JOPLIN_ITEM = "Joplin item"  # the rule that leaves them out
@@ -51,7 +51,7 @@ def metadata_of(text: str) -> FrontMatter:
     '+++\\ntags = ["a"]\\n+++\\nText' -> {"tags": ["a"]}, 3 lines
     """
     text = with_plain_newlines(text)
-    match text.removeprefix("\ufeff")[:1]:
+    match text[:1]:
         case "-":
             return front_matter(text)
         case "+":
@@ -82,9 +82,8 @@ def _json(text: str) -> FrontMatter:
     """Read an object at the beginning. A text that is nothing else has no metadata."""
     if not JSON.match(text):
         return NOTHING
-    begin = text.index("{")
     try:
-        value, end = json.JSONDecoder().raw_decode(text, begin)
+        value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError) as error:
         return _text(f"line 1: the front matter is not JSON: {error}")
     rest, _, body = text[end:].partition("\n")

@@ -14,8 +14,6 @@ import re
 LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128
 LONGEST_VALUE = 50  # characters of a value in a list
 LEFT_OUT = "…"
-# A run that is too long fills at least one piece that begins at a multiple of this.
-_STEP = LONGEST_RUN // 2
 
 # Programs that align the columns of a table pad most cells, and make all rows equally long.
 ALIGNED = 80  # characters; columns of longer rows are not seen below each other in a terminal
@@ -44,11 +42,8 @@ def without_noise(body: str) -> str:
     """
     if "[cite" in body:
         body = CITE.sub("", body)
-    if "data:" in body:
-        body = DATA_URI.sub(LEFT_OUT, body)
-    if _has_long_run(body):
-        body = LONG_LINE.sub(lambda line: RUN.sub(_shortened, line[0]), body)
-    return body
+    body = DATA_URI.sub(LEFT_OUT, body)
+    return LONG_LINE.sub(lambda line: RUN.sub(_shortened, line[0]), body)
 
 
 def compact_row(row: str) -> str:
@@ -58,11 +53,6 @@ def compact_row(row: str) -> str:
     if not cells.strip(" |:-"):
         cells = LONG_DASHES.sub("---", cells)
     return indentation + cells
-
-
-def _has_long_run(text: str) -> bool:
-    pieces = (text[start : start + _STEP] for start in range(0, len(text), _STEP))
-    return any(" " not in piece and "\n" not in piece for piece in pieces)
 
 
 def _shortened(run: re.Match[str]) -> str:

@@ -10,7 +10,6 @@ from .headings import ids_in
 
 Heading = tuple[int, int, str]  # line, level, title
 
-MOST_PARTS = 8  # signs # in the name of a heading
 NAMED_HEADINGS = 8  # in an error message
 ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 NUMBERED = re.compile(r"(.+)-([0-9]{1,4})")  # the anchor of a later heading with the same text
@@ -55,8 +54,6 @@ def _place_of(part: str, titles: Sequence[str]) -> int | None:
     """The index of the heading that a part names. A # in it may belong to a heading, such as C#,
     or stand before the next one.
     """
-    if part.count("#") > MOST_PARTS:
-        return None
     whole = _heading_named(part, titles)
     if whole is not None:
         return whole

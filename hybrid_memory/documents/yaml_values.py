@@ -1,4 +1,4 @@
-"""YAML values, and scalars as written: plain, in quotes, or as a block.
+"""YAML values as written: scalars, plain, in quotes or as a block, and lists and maps in brackets.
 
 A scalar is a number only if Python writes the number the same way: 3 and 2.5, but not 007 or 1.10.
 Dates, yes and no are texts.
@@ -21,11 +21,7 @@ CONSTANTS: dict[str, bool | None] = {
 
 QUOTED = r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^']|'')*+'"
 QUOTED_PART = re.compile(QUOTED, re.DOTALL)
-BLOCK_SCALAR = re.compile(r"([|>])(?:([-+])?([1-9])?|([1-9])([-+]))(?:\s+#.*)?")
-# An anchor, an alias or a tag of YAML, alone or before a value. *Italic* is not an alias.
-NODE_PROPERTY = re.compile(
-    r"(?:&[^\s,\[\]{}]+|!!\w+|!(?=\s+[\"']))(?:\s|$)|\*[^\s,\[\]{}*]+\s*(?:$|\s#)"
-)
+BLOCK_SCALAR = re.compile(r"([|>])([-+]?)(?:\s+#.*)?")
 # For YAML, [[Note]] is a list in a list. [[1, 2]] is one here, too.
 NOTE_LINK = re.compile(r"""\[\[(?!\s*'|[-\d.\s]*,[-\d.,\s]*\]\])[^\[\]"{}]++\]\]""")
 
@@ -42,8 +38,13 @@ ESCAPES = {
 }  # fmt: skip
 SURROGATE = re.compile("[\ud800-\udfff]")
 
+# In brackets
+SPACE = re.compile(r"(?:\s++|(?<!\S)#[^\n]*+)*+")
+SPACE_IN_TAGS = re.compile(r"(?:\s++|(?<!\S)#(?!\S)[^\n]*+)*+")
+_WORD = r"(?:[^\s,\[\]{}:#]++|:(?![\s,\[\]{}]|\Z)|(?<=\S)#)++"
+PLAIN = re.compile(rf"#?+{_WORD}(?:\s++{_WORD})*+")
+END_OF_LINE = re.compile(r"[^\S\n]*+(?:(?<!\S)#[^\n]*+)?(?:\n|\Z)")
 
-MERGE = "<<"  # the key that adds the keys of another map
 
 TOO_DEEP = f"is nested more than {DEEPEST} deep"
 
@@ -102,19 +103,15 @@ def _unescaped(match: re.Match[str]) -> str:
     return ESCAPES[match[5]] if match[5] else _folded(match)
 
 
-def block_text(style: re.Match[str], below: list[str], indent: int) -> str:
-    """The text of a block scalar, with its lines `below` | or >."""
-    width = style[3] or style[4]
-    first = next((line for line in below if line.strip()), "")
-    begin = indent + int(width) if width else column_of(first)
+def block_text(style: re.Match[str], below: list[str]) -> str:
+    """The text of a block scalar, with its lines `below` | or >. All have the column of the first; line
+    breaks at the end are one, or with `-` none.
+    """
+    begin = column_of(next((line for line in below if line.strip()), ""))
     lines = [line[min(begin, column_of(line)) :] for line in below]
-    count = len(lines)
     while lines and not lines[-1]:
         lines.pop()
-    chomping = style[2] or style[5]
-    end = "\n" if lines and chomping != "-" else ""
-    if chomping == "+":
-        end += "\n" * (count - len(lines))
+    end = "\n" if lines and style[2] != "-" else ""
     return ("\n".join(lines) if style[1] == "|" else "".join(_folded_lines(lines))) + end
 
 
@@ -141,3 +138,109 @@ def _folded_lines(lines: list[str]) -> Iterator[str]:
 def column_of(line: str) -> int:
     """The width of a line's indentation."""
     return len(line) - len(line.lstrip(" \t"))
+
+
+class UnreadableError(Exception):
+    """A text in brackets is neither a list nor a map. `is_open`: only its end is missing."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        super().__init__()
+        self.is_open = is_open
+
+
+class Flow:
+    """Reads the list or map at the beginning of a text."""
+
+    def __init__(self, source: str, *, is_tags: bool = False) -> None:
+        self.lines_passed = 0
+        self._source = source
+        self._space = SPACE_IN_TAGS if is_tags else SPACE
+        self._at = 0
+
+    def whole(self, depth: int) -> Value | None:
+        """Read the list or map. Raises TooLargeError, and UnreadableError if text follows it."""
+        value = self._value(depth)
+        if not END_OF_LINE.match(self._source, self._at):
+            raise UnreadableError(is_open=False)
+        self.lines_passed = self._source.count("\n", 0, self._at)
+        return value
+
+    def _next(self) -> str:
+        """Skip spaces and comments, and return the next character; "" at the end."""
+        space = self._space.match(self._source, self._at)
+        self._at = space.end() if space else self._at
+        return self._source[self._at : self._at + 1]
+
+    def _passes(self, sign: str) -> bool:
+        """Move past the next character if it is this sign; return whether it was."""
+        if self._next() != sign:
+            return False
+        self._at += 1
+        return True
+
+    def _matched(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self._source, self._at)
+        if match:
+            self._at = match.end()
+        return match
+
+    def _value(self, depth: int) -> Value | None:
+        first = self._next()
+        if first in ("[", "{"):
+            link = self._matched(NOTE_LINK)
+            if link:
+                return link[0]
+            if depth >= DEEPEST:
+                raise TooLargeError(TOO_DEEP)
+            self._at += 1
+            return self._list(depth + 1) if first == "[" else self._map(depth + 1)
+        text, is_plain = self._text()
+        return scalar(text) if is_plain else text
+
+    def _list(self, depth: int) -> list[Value]:
+        found: list[Value] = []
+        while not self._passes("]"):
+            value = self._value(depth)
+            if value is not None:
+                found.append(value)
+            self._pass_comma("]")
+        return found
+
+    def _map(self, depth: int) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        is_map = self._next() == "}"
+        while not self._passes("}"):
+            is_map |= self._put_pair(found, depth)
+            self._pass_comma("}")
+        if not is_map:  # {name} is a placeholder of templates
+            raise UnreadableError(is_open=False)
+        return found
+
+    def _put_pair(self, found: dict[str, Value], depth: int) -> bool:
+        """Read a key and its value. Return whether there was a colon."""
+        self._next()
+        begin = self._at
+        key = self._text()[0].strip().lower()
+        if not key or "\n" in self._source[begin : self._at]:
+            raise UnreadableError(is_open=False)
+        has_colon = self._passes(":")
+        has_value = has_colon and self._next() not in ("", ",", "}", "]")
+        value = self._value(depth) if has_value else None
+        if value is not None:
+            found[key] = value
+        return has_colon
+
+    def _pass_comma(self, closing: str) -> None:
+        if not self._passes(",") and self._next() != closing:
+            raise UnreadableError(is_open=self._at == len(self._source))
+
+    def _text(self) -> tuple[str, bool]:
+        """Read a scalar; return its text, and whether it has no quotes."""
+        quote = self._matched(QUOTED_PART)
+        if quote:
+            return unquoted(quote[0]), False
+        is_open_quote = self._source.startswith(("'", '"'), self._at)
+        plain = None if is_open_quote else self._matched(PLAIN)
+        if not plain:
+            raise UnreadableError(is_open=is_open_quote or self._at == len(self._source))
+        return folded(plain[0]), True

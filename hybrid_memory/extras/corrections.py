@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..browse.passage import read
-from ..documents.front_matter import front_matter
+from ..documents.metadata import metadata_of
 from ..documents.structure import markdown_structure
 from ..documents.suffixes import own_suffix
 from ..errors import HybridMemoryError, SourceError
@@ -125,7 +125,7 @@ def correct(former: Cited, text: str) -> int | None:
         kinds = [is_fixed for _, _, is_fixed in lines_of(with_plain_newlines(before))]
         if rows[own] != list(former.lines) or any(kinds[own]):
             raise ValueError("the cited lines are code, a table, or other ones by now")
-        if former.start <= front_matter(before).lines:
+        if former.start <= metadata_of(before).lines:
             raise ValueError("the cited lines are front matter")
         if rows[end - 1].endswith(f"~~ {first}"):
             return before

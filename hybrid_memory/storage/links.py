@@ -11,8 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from ..text.characters import storable
-from ..text.links import DocumentLinks, Link, aliases, folded, key_of, names_note, path_of
-from ..text.tags import above, filterable_tags
+from ..text.links import (
+    DocumentLinks,
+    Link,
+    aliases,
+    filterable_tags,
+    folded,
+    key_of,
+    names_note,
+    path_of,
+    with_parents,
+)
 from .database import Database
 from .rows import LinkRow
 
@@ -183,7 +192,7 @@ class LinkReader:
         """
         documents = defaultdict[str, set[Any]](set)
         for tag, document in self._db.all(self.TAGS):
-            for tag_or_parent in above(tag):
+            for tag_or_parent in with_parents(tag):
                 documents[tag_or_parent].add(document)
         return sorted(
             ((tag, len(ids)) for tag, ids in documents.items()),

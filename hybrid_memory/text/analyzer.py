@@ -20,11 +20,11 @@ The tokens are only for the index. Results show the original text.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain, filterfalse
 from typing import NamedTuple
 
 from .characters import fold, pattern
-from .memo import Memo
 from .scripts import GRAM_RUN, has_gram_run, has_stemmed_alphabet
 from .written_days import may_have_days, split_at_days
 
@@ -44,6 +44,7 @@ _ASCII_PIECES = bytes(
 # Punctuation of the sentence, not part of an identifier
 _LEADING, _TRAILING = ("*_':!?", "*_':!?.")
 _HYPHENED = r"[^\W\d_]+(?:-[^\W\d_]+)*"
+PIECES_KEPT = 30_000  # results kept: the same pieces of text come again and again
 # `fold` maps no mark to these letters
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 LONGEST_IDENTIFIER = 80  # characters
@@ -158,9 +159,9 @@ def tokens_with_identifiers(text: str) -> tuple[str, str]:
     camel: Iterable[str] = ()
     if HUMP.search(text):  # in the original text, because folding may move the end of a word
         words = pieces if text.isascii() else text.split()
-        camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
+        camel = filter(None, map(camel_words, filterfalse(str.islower, words)))
     signed = list(filterfalse(str.isalnum, pieces))
-    tokens = filter(None, map(_SYMBOLIC.__getitem__, signed))
+    tokens = filter(None, map(_symbolic, signed))
     is_plain = not may_have_days(folded, pieces, signed)
     indexed_text = stemmed(_searchable(simple)) if is_plain else _indexed(folded)
     return indexed_text, " ".join([*camel, *tokens])
@@ -173,7 +174,7 @@ def _with_ascii_signs(folded: str) -> str:
     if not folded.isascii():
         for character in set(folded):
             if character > "\x7f":
-                folded = folded.replace(character, _ASCII_SIGN[character])
+                folded = folded.replace(character, _ascii_sign(character))
     return folded
 
 
@@ -190,6 +191,7 @@ def _pieces(folded: str) -> list[str]:
     return pattern(_PIECE).findall(folded)
 
 
+@lru_cache(PIECES_KEPT)
 def _symbolic(piece: str) -> str:
     if piece.isalnum():
         return ""
@@ -205,6 +207,7 @@ def _symbolic(piece: str) -> str:
     return token if token != piece and pattern(TOKEN).fullmatch(token) else ""
 
 
+@lru_cache(PIECES_KEPT)
 def camel_words(text: str) -> str:
     """The words of the camelCase in a text.
 
@@ -217,16 +220,12 @@ def camel_words(text: str) -> str:
     )
 
 
+@lru_cache(PIECES_KEPT)
 def _ascii_sign(character: str) -> str:
     """A space for a separator, U+0001 for another sign, and a letter itself."""
     if has_token(character):
         return character
     return " " if character.isspace() or character in _SEPARATORS else "\x01"
-
-
-_ASCII_SIGN = Memo(_ascii_sign)
-_SYMBOLIC = Memo(_symbolic)
-_CAMEL_WORDS = Memo(camel_words)
 
 
 def name(path: str) -> str:

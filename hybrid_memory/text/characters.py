@@ -11,9 +11,9 @@ Lines are counted as citations count them; the citation of a passage names its p
 import re
 import unicodedata
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ def storable_name(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-BYTE_ORDER_MARK = "\ufeff".encode()  # at the beginning of UTF-8
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -284,64 +283,20 @@ def is_folded_mark(c: str) -> bool:
     return _PRIVATE <= ord(c) < _PRIVATE + _MARKS_END - _MARKS_BASE
 
 
-class Lines(Sequence[str]):
-    """The lines as citations count them: a form feed or a Unicode separator does not end a line.
-
-    A line is cut out on request, because a list of all of them can take far more memory than the
-    text; for the same reason the text is kept in UTF-8. A slice is a list of consecutive lines;
-    steps are not supported.
+def split_lines(text: str) -> list[str]:
+    """The lines as citations count them: a form feed or a Unicode separator does not end a line, and a
+    line break at the end of the text begins none.
     """
+    return with_plain_newlines(text).removesuffix("\n").split("\n")
 
-    def __init__(self, text: str | bytes) -> None:
-        """Take a text, or the bytes of a file, which are decoded as `text_of_bytes` does."""
-        if isinstance(text, bytes) and marked_encoding(text):
-            text = text_of_bytes(text)
-        self._errors = "surrogatepass" if isinstance(text, str) else "replace"
-        data = text.encode("utf-8", self._errors) if isinstance(text, str) else text
-        data = data.removeprefix(BYTE_ORDER_MARK)
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        self._data = data
-        self._size = len(data) - data.endswith(b"\n")  # without the last line break
-        self._count = data.count(b"\n", 0, self._size) + 1
 
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self[:])
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        wanted = range(self._count)[place]
-        if isinstance(wanted, int):
-            return self._between(wanted, wanted + 1)
-        if wanted:
-            return self._between(wanted.start, wanted.stop).split("\n")
-        return []
-
-    def _between(self, first: int, end: int) -> str:
-        """The lines first..end-1 as one text."""
-        last = self._size if end == self._count else self._start(end) - 1
-        return self._data[self._start(first) : last].decode("utf-8", self._errors)
-
-    def _start(self, line: int) -> int:
-        """Find the position where a line begins, by bisection."""
-        low, high = (0, self._size) if line else (0, 0)
-        while high - low > 1:
-            middle = (low + high) // 2
-            breaks = self._data.count(b"\n", low, middle)
-            if breaks < line:
-                low = middle
-                line = line - breaks
-            else:
-                high = middle
-        return high
+def lines_at(text: str, places: Iterable[int], line: int) -> Iterator[int]:
+    """The lines of positions in ascending order, in a text that begins on this `line`."""
+    counted = 0
+    for place in places:
+        line += text.count("\n", counted, place)
+        counted = place
+        yield line
 
 
 OF_PAGES = r"(?: \(pp?\. [0-9]{1,9}(?:-[0-9]{1,9})?\))?"  # at the end of a citation

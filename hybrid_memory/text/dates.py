@@ -13,7 +13,7 @@ from ..config import DEFAULTS
 from .characters import pattern
 from .languages import alternatives, folded, numbered, phrases
 from .periods import mentions
-from .written_days import DAY_FIRST, MONTH_FIRST, shown_order, written_days
+from .written_days import DAY_FIRST, MONTH_FIRST, existing, shown_order, written_days
 
 # Year, month and perhaps the day. Whether the day exists is checked afterwards. Compiled only when
 # needed.
@@ -40,9 +40,7 @@ def document_date(
     of the `text`. A day that does not exist, such as 2026-02-30, is not a date, nor is one that can
     be read in two ways, unless the `order` of day and month is given.
     """
-    for _, day in _dates(doc_id, metadata, titles, keys, text, order):
-        return day
-    return None
+    return next((day for _, day in _dates(doc_id, metadata, titles, keys, text, order)), None)
 
 
 class Dated(NamedTuple):
@@ -105,7 +103,9 @@ def _dates(
         if key is not None and day and len(day) == len("2026-01-05"):
             yield key, day  # a statement, where the day in a name may be that of an import
     name = doc_id.rpartition("/")[2]
-    in_path = [day for match in pattern(IN_PATH).finditer(doc_id) if (day := iso(match))]
+    in_path = [
+        day for match in pattern(IN_PATH).finditer(doc_id) if (day := existing(*match.groups()))
+    ]
     of_path = max(reversed(in_path), key=len, default="")
     if len(of_path) < len("2026-01-05"):
         of_path = _in_name(name, of_path, order) or of_path
@@ -261,15 +261,6 @@ def age(of_document: str, today: date) -> int:
         except ValueError:
             continue
     return 0
-
-
-def iso(match: re.Match[str]) -> str | None:
-    """The date of a match with year, month and perhaps day; None if it does not exist."""
-    try:
-        date(*(int(group or 1) for group in match.groups()))
-    except ValueError:
-        return None
-    return "-".join(filter(None, match.groups()))
 
 
 def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:

@@ -84,18 +84,10 @@ class Highlighter:
             if any(token.startswith(self._days) for token in tokens_of(day.date))
         ]
 
-    def snippet(
-        self,
-        text: str,
-        before: str,
-        after: str,
-        width: int = SNIPPET,
-        plain: Callable[[str], str] = lambda text: text,
-    ) -> str:
+    def snippet(self, text: str, before: str, after: str, width: int = SNIPPET) -> str:
         """The best passage of at most `width` characters, with `…` where the text is cut.
 
-        Words of the query are put between `before` and `after`. `plain` is applied to everything
-        else.
+        Words of the query are put between `before` and `after`.
         """
         spans = self.spans(text)
         start, end = passage(text, spans, width)
@@ -103,14 +95,9 @@ class Highlighter:
         at = start
         for span in spans:
             if start <= span.start and span.end <= end:
-                parts += [
-                    plain(text[at : span.start]),
-                    before,
-                    plain(text[span.start : span.end]),
-                    after,
-                ]
+                parts += [text[at : span.start], before, text[span.start : span.end], after]
                 at = span.end
-        return "".join([*parts, plain(text[at:end]), "…" if text[end:].strip() else ""])
+        return "".join([*parts, text[at:end], "…" if text[end:].strip() else ""])
 
     def _in_word(self, word: str) -> Iterable[Span]:
         # Folding can change the number of characters: `origin` maps a folded character to its

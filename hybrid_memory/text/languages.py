@@ -41,13 +41,14 @@ tomorrow, which also mean "morning".
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
 from typing import Any
 
 from .characters import fold
 
+OPENERS = ("before", "until", "after", "since")  # kinds of phrases before a day
 FILE = os.path.join(os.path.dirname(__file__), "languages.json")
 
 
@@ -136,6 +137,52 @@ def function_words() -> dict[str, frozenset[str]]:
     """The words that occur in every text of a language, such as articles and pronouns, by its code."""
     lists = by_language("function_words").items()
     return {code: frozenset(" ".join(lines).split()) for code, lines in lists}
+
+
+def occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each occurrence of a phrase in a text, as whole words if the language
+    has spaces between words.
+    """
+    start = text.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        is_whole = not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
+        if is_whole or not is_spaced:
+            yield start, end
+        start = text.find(phrase, end)
+
+
+@cache
+def relative_phrases() -> list[tuple[str, str, str, int]]:
+    """Phrases such as "last week", each after its language, and with its unit and the units back."""
+    return [
+        (code, phrase, unit, int(back))
+        for code, by_unit in by_language("relative").items()
+        for unit, by_distance in by_unit.items()
+        for back, written in by_distance.items()
+        for phrase in written
+    ]
+
+
+@cache
+def openers() -> dict[str, str | int]:
+    """Folded phrases before a day, with what they mean: "since", "after", "until" or "before", or the
+    number of days from the day, as -7 for "the week before".
+    """
+    found: dict[str, str | int] = {phrase: kind for kind in OPENERS for phrase in phrases(kind)}
+    for beside in by_language("beside").values():
+        found |= {phrase: int(days) for days in beside for phrase in beside[days]}
+    return found
+
+
+def phrase_before(text: str, choices: Iterable[str]) -> str:
+    """The longest of these phrases that a text ends with, before a space; "" if there is none."""
+    written = text.rstrip()
+    if written == text:
+        return ""
+    ending = (phrase for phrase in choices if written.endswith(phrase))
+    whole = (phrase for phrase in ending if not written[: -len(phrase)][-1:].isalnum())
+    return max(whole, key=len, default="")
 
 
 def is_in(code: str, text: str) -> bool:

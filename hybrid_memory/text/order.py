@@ -8,13 +8,10 @@ name ("The Last Supper"), in the phrases of `no_order`, such as "first name", an
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .languages import by_language, has_spaces, numbered, time_words
-from .periods import occurrences
-
-if TYPE_CHECKING:
-    from .periods import Period
+from .languages import by_language, has_spaces, numbered, occurrences, time_words
+from .periods import Period
 
 LONGEST_QUESTION = 160  # characters; a longer query is a message, which asks for no order
 NEWEST, OLDEST = "newest", "oldest"  # also the keys in languages.json
@@ -29,7 +26,7 @@ class TextSpan(NamedTuple):
     end: int
 
 
-def order_in(text: str, periods: "Sequence[Period]") -> tuple[str | None, list[TextSpan]]:
+def order_in(text: str, periods: Sequence[Period]) -> tuple[str | None, list[TextSpan]]:
     """The order that a folded query asks for, NEWEST, OLDEST or None, and its words of order.
 
     A query with words of both kinds asks for neither.
@@ -97,7 +94,7 @@ def _quoted(text: str) -> Iterator[TextSpan]:
     )
 
 
-def _free(spans: Iterable[TextSpan], taken: "Sequence[TextSpan | Period]") -> list[TextSpan]:
+def _free(spans: Iterable[TextSpan], taken: Sequence[TextSpan | Period]) -> list[TextSpan]:
     """The spans that overlap none of those that are taken, nor a longer one: "most recent"."""
     free: list[TextSpan] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):

@@ -14,22 +14,27 @@ from typing import NamedTuple
 
 from .characters import pattern
 from .languages import (
+    OPENERS,
     alternatives,
     by_language,
     folded,
     has_spaces,
     is_in,
     numbered,
+    occurrences,
+    openers,
+    phrase_before,
     phrases,
+    relative_phrases,
+    time_words,
     words,
 )
-from .seasons import seasons
-from .written_days import DIGITS, WrittenDay, ordinal, token, written_days
+from .seasons import end_of_month, seasons
+from .written_days import DIGITS, YEAR_IN_DIGITS, WrittenDay, ordinal, token, written_days
 
 MOST = 3  # periods that count in a query
 EARLIEST = "0001-01-01"
 _OPENING = str.maketrans(dict.fromkeys("([{<>*'\"", " "))  # signs before the name of a month
-OPENERS = ("before", "until", "after", "since")  # kinds of phrases before a day
 DAY, WEEK, MONTH, YEAR = "day", "week", "month", "year"
 WEEKEND, QUARTER = "weekend", "quarter"
 LATELY = 30  # days
@@ -37,6 +42,11 @@ _YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
 _AGE = "([0-9]{1,5})([dwmy])"
 _LONGEST_IN_MONTHS = 100  # days of a period whose tokens are those of its months
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
+_UNREAD_IN_DIGITS = (
+    rf"(?<![\w./-])(?:[0-9]{{1,2}}([-/.])[0-9]{{1,2}}\1{YEAR_IN_DIGITS}|{YEAR_IN_DIGITS}([-/])[0-9]{{1,2}}\2[0-9]{{1,2}})"
+    r"(?![\w/-]|\.[0-9])"
+)
+_BETWEEN = 1  # words between a word such as "last" and a unit
 
 
 class Period(NamedTuple):
@@ -206,37 +216,16 @@ def _widened(text: str, found: Sequence[Period], today: date) -> list[Period]:
     """Widen periods by the words before and between them."""
     opened: list[Period] = []
     for period in found:
-        if opened and _phrase_before(text[: opened[-1].start], phrases("between")):
+        if opened and phrase_before(text[: opened[-1].start], phrases("between")):
             between = text[opened[-1].end : period.start]
             if between.strip() in phrases("and") and opened[-1].first <= period.last:
                 opened[-1] = opened[-1]._replace(last=period.last, end=period.end, is_yearly=False)
                 continue
         before = text[: period.start]
-        opener = _phrase_before(before, _openers())
+        opener = phrase_before(before, openers())
         start = len(before.rstrip()) - len(opener)
-        opened.append(_opened(period, _openers()[opener], start, today) if opener else period)
+        opened.append(_opened(period, openers()[opener], start, today) if opener else period)
     return opened
-
-
-@cache
-def _openers() -> dict[str, str | int]:
-    """Folded phrases before a day, with what they mean: "since", "after", "until" or "before", or the
-    number of days from the day, as -7 for "the week before".
-    """
-    openers: dict[str, str | int] = {phrase: kind for kind in OPENERS for phrase in phrases(kind)}
-    for beside in by_language("beside").values():
-        openers |= {phrase: int(days) for days in beside for phrase in beside[days]}
-    return openers
-
-
-def _phrase_before(text: str, choices: Iterable[str]) -> str:
-    """The longest of these phrases that a text ends with, before a space; "" if there is none."""
-    written = text.rstrip()
-    if written == text:
-        return ""
-    ending = (phrase for phrase in choices if written.endswith(phrase))
-    whole = (phrase for phrase in ending if not written[: -len(phrase)][-1:].isalnum())
-    return max(whole, key=len, default="")
 
 
 def _opened(period: Period, meaning: str | int, start: int, today: date) -> Period:
@@ -325,7 +314,7 @@ def _written(written: WrittenDay, today: date, *, is_plan: bool) -> Period | Non
     start, end, day, _ = written
     if not day.startswith("--"):
         first = date.fromisoformat(f"{day}-01"[:10])
-        last = first if len(day) == len("2026-03-08") else _end_of_month(first)
+        last = first if len(day) == len("2026-03-08") else end_of_month(first)
         name = (start, end) if first != last else (0, 0)
         return Period(first.isoformat(), last.isoformat(), start, end, name=name)
     years = range(today.year - 7, today.year + 2)  # not each has a 29 February
@@ -337,33 +326,8 @@ def _written(written: WrittenDay, today: date, *, is_plan: bool) -> Period | Non
     return Period(chosen, chosen, start, end, is_yearly=True) if chosen else None
 
 
-def occurrences(phrase: str, text: str, *, is_spaced: bool = True) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each occurrence of a phrase in a text, as whole words if the language
-    has spaces between words.
-    """
-    start = text.find(phrase)
-    while start >= 0:
-        end = start + len(phrase)
-        is_whole = not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
-        if is_whole or not is_spaced:
-            yield start, end
-        start = text.find(phrase, end)
-
-
-@cache
-def _relative_phrases() -> list[tuple[str, str, str, int]]:
-    """Phrases such as "last week", each after its language, and with its unit and the units back."""
-    return [
-        (code, phrase, unit, int(back))
-        for code, by_unit in by_language("relative").items()
-        for unit, by_distance in by_unit.items()
-        for back, written in by_distance.items()
-        for phrase in written
-    ]
-
-
 def _relative_dates(text: str, today: date, *, is_plan: bool) -> Iterator[Period]:
-    for code, phrase, unit, back in _relative_phrases():
+    for code, phrase, unit, back in relative_phrases():
         if phrase not in text or (phrase in phrases("only_within") and not is_in(code, text)):
             continue
         if is_plan and unit == WEEKEND and back <= 0:
@@ -445,12 +409,8 @@ def _seasons(text: str, today: date) -> Iterator[Period]:
     """Yield the periods of "in October", "last summer", "Q3 2025", "week 45" and, after a word such as
     "before", 2024.
     """
-    for first, last, start, end, name in seasons(text, today, _is_opened):
+    for first, last, start, end, name in seasons(text, today):
         yield Period(first.isoformat(), last.isoformat(), start, end, name=name)
-
-
-def _is_opened(text: str) -> bool:
-    return _phrase_before(text, _openers()) != ""
 
 
 @cache
@@ -523,8 +483,40 @@ def _days(unit: str, back: int, today: date) -> tuple[date, date]:
     length = 3 if unit == QUARTER else 1
     months = 12 * today.year + length * ((today.month - 1) // length - back)
     first = date(months // 12, months % 12 + 1, 1)
-    return first, _end_of_month(first + timedelta(31 * (length - 1)))
+    return first, end_of_month(first + timedelta(31 * (length - 1)))
 
 
-def _end_of_month(first: date) -> date:
-    return (first + timedelta(31)).replace(day=1) - timedelta(1)
+def unread_time(text: str, found: Iterable[Period]) -> str | None:
+    """The first text in a folded query in lower case that looks like a time and is not read as one,
+    outside the periods that were found: "03/04/2026", "31 February 2026", "the last ten Fridays".
+    """
+    read = [(period.start, period.end) for period in found]
+    for start, end in sorted([*_unread_in_digits(text), *_unread_in_words(text)]):
+        if not any(first < end and start < last for first, last in read):
+            return text[start:end]
+    return None
+
+
+def _unread_in_digits(text: str) -> Iterator[tuple[int, int]]:
+    for match in pattern(_UNREAD_IN_DIGITS).finditer(text):
+        yield match.span()
+    for match in pattern(
+        rf"(?<!\S)([0-9]{{1,2}})\.?\s+([^\W\d_]{{3,}})\s+{YEAR_IN_DIGITS}(?!\w)"
+    ).finditer(text):
+        if match[2] in numbered("months"):
+            yield match.span()
+
+
+def _unread_in_words(text: str) -> Iterator[tuple[int, int]]:
+    """Yield "last", "ago" and their like with a day, week, month or year near them."""
+    written = list(re.finditer(r"\w+", text))
+    for number, word in enumerate(written):
+        if word[0] not in phrases("order"):
+            continue
+        for near in written[max(number - 1 - _BETWEEN, 0) : number + 2 + _BETWEEN]:
+            start, end = min(word.start(), near.start()), max(word.end(), near.end())
+            is_unit = near[0] in time_words() and near[0] not in words("function_words")
+            is_weekday = near[0].removesuffix("s") in numbered("weekdays")
+            if (is_unit or is_weekday) and not re.search(r"[^\w\s]", text[start:end]):
+                yield start, end
+                break

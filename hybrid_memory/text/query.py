@@ -9,11 +9,12 @@ token of the kind SHORT (text/analyzer.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from datetime import date
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import analyzer
 from .analyzer import (
@@ -28,16 +29,10 @@ from .analyzer import (
 from .characters import QUOTES, fold, is_folded_mark, pattern, storable
 from .equality import Form, other_forms
 from .languages import function_words
-from .operators import read
-from .order import order_in
-from .periods import periods
+from .operators import Operators, read
+from .order import TextSpan, order_in
+from .periods import Period, periods, unread_time
 from .scripts import GRAM_RUN, has_gram_run
-from .unread_times import unread_time
-
-if TYPE_CHECKING:
-    from .operators import Operators
-    from .order import TextSpan
-    from .periods import Period
 
 # Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
 MAX_QUERY = 2000
@@ -52,7 +47,7 @@ LEAST_PREFIX = 3
 LEAST_NAME = 3  # letters
 LEAST_WORD = 3  # characters; shorter pieces with a symbol are also searched as substrings
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
-NO_OPERATORS: "Operators" = {"filters": [], "without": [], "words": {}}
+NO_OPERATORS: Operators = {"filters": [], "without": [], "words": {}}
 
 # The ending of "Gendolf's", at the end of a word or before punctuation
 _APOSTROPHES = "'’ʼ"
@@ -97,7 +92,7 @@ class Query:
         text: str,
         *,
         fts_syntax: bool = False,
-        today: "date | None" = None,
+        today: date | None = None,
         is_typed: bool = False,
         is_literal: bool = False,
         substitutes: Mapping[str, Sequence[str]] = NOTHING,
@@ -113,8 +108,7 @@ class Query:
         self._today = today
         self._alternatives: list[list[str]] = []  # groups of words and phrases joined by OR
         if not (fts_syntax or is_literal):
-            if may_have_operators(self.text):
-                self._take_operators()
+            self._take_operators()
             self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
         self._start = self.text[:MAX_QUERY]
 
@@ -129,8 +123,7 @@ class Query:
 
     def with_substitutes(self, substitutes: Mapping[str, Sequence[str]]) -> "Query":
         """The same query with other words instead of some."""
-        query = object.__new__(Query)
-        query.__dict__.update(self.__dict__)
+        query = copy(self)
         query.__dict__.pop("_terms", None)  # the cache has the old words
         query.substitutes = substitutes
         return query
@@ -153,7 +146,7 @@ class Query:
         """Whether it names days without a number: "tomorrow", "last week", "May"."""
         return any(map(self._is_name, self.periods))
 
-    def _is_name(self, period: "Period") -> bool:
+    def _is_name(self, period: Period) -> bool:
         return not any(map(str.isdigit, self._folded[period.start : period.end]))
 
     @cached_property
@@ -352,7 +345,7 @@ class Query:
         return first
 
     @cached_property
-    def periods(self) -> "list[Period]":
+    def periods(self) -> list[Period]:
         """The days in the query. "yesterday" is the day before `today`, by default the current day."""
         return periods(self._folded.lower(), self._today or date.today())
 
@@ -362,11 +355,11 @@ class Query:
         return self._order[0]
 
     @property
-    def _words_of_order(self) -> "list[TextSpan]":
+    def _words_of_order(self) -> list[TextSpan]:
         return self._order[1]
 
     @cached_property
-    def _order(self) -> "tuple[str | None, list[TextSpan]]":
+    def _order(self) -> tuple[str | None, list[TextSpan]]:
         if self.fts_syntax:
             return None, []
         order, spans = order_in(self._folded, self.periods)
@@ -375,7 +368,7 @@ class Query:
             return None, []  # nothing else to search for
         return order, spans
 
-    def _without(self, spans: "Iterable[Period | TextSpan]") -> str:
+    def _without(self, spans: Iterable[Period | TextSpan]) -> str:
         """The folded query without these parts."""
         folded = self._folded
         for span in sorted(spans, key=lambda span: span.start, reverse=True):
@@ -491,12 +484,7 @@ class Query:
         return list(fragments)[:MAX_FRAGMENTS]
 
 
-def may_have_operators(text: str) -> bool:
-    """Whether a query must be parsed for operators."""
-    return ":" in text or " -" in text or text.startswith("-")
-
-
-def without_operators(text: str, operators: "Operators") -> str:
+def without_operators(text: str, operators: Operators) -> str:
     """Remove the operators that were found in a query."""
     for operator in (*operators["filters"], *operators["without"]):
         text = text.translate(QUOTES).replace(operator, " ", 1)
@@ -510,8 +498,6 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
 
     If the query has filters, ignore an OR at an edge: it joined two filters.
     """
-    if OR not in text:
-        return text, []
     pieces = pattern(_ALTERNATIVE).findall(text.translate(QUOTES))
     if OR not in pieces:
         return text, []

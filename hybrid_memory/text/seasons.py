@@ -12,9 +12,18 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from .characters import pattern
-from .languages import alternatives, by_language, phrases, words
+from .languages import (
+    alternatives,
+    by_language,
+    occurrences,
+    openers,
+    phrase_before,
+    phrases,
+    relative_phrases,
+    words,
+)
+from .written_days import YEAR_IN_DIGITS
 
-_YEAR = r"(?:19|20)[0-9]{2}"
 _DAY_BEFORE = r"(?<![0-9])[0-9]{1,2}(?:st|nd|rd|th|[.º])?\s+\Z"
 _THIRDS = {"early": (0, 1), "middle": (1, 2), "late": (2, 3)}  # of a month or a season
 _LONGEST_PHRASE = 24  # characters of a phrase before or behind a name
@@ -43,21 +52,18 @@ class _Name(NamedTuple):
     place: tuple[int, int] = (0, 0)  # of the name alone
 
 
-def seasons(text: str, today: date, is_opened: Callable[[str], bool]) -> Iterator[NamedPeriod]:
-    """Yield the parts of the calendar that a folded text in lower case names.
-
-    `is_opened` tells whether a text ends with a word such as "since", so that a name behind it is one.
-    """
+def seasons(text: str, today: date) -> Iterator[NamedPeriod]:
+    """Yield the parts of the calendar that a folded text in lower case names."""
     previous: _Name | None = None
     for name in sorted(_names(text, today), key=lambda name: (name.start, -name.end)):
         if previous and name.start < previous.end:
             continue
         follows = previous and text[previous.end : name.start].strip() in phrases("and")
-        is_pair = follows and previous and _ends_with(text[: previous.start], phrases("between"))
+        is_pair = follows and previous and phrase_before(text[: previous.start], phrases("between"))
         if is_pair and previous:
             yield from _placed(previous._replace(year=previous.year or name.year), "on", today)
         kind, framed = _in_phrase(text, name)
-        if kind or name.year or is_pair or is_opened(text[: name.start]):
+        if kind or name.year or is_pair or phrase_before(text[: name.start], openers()):
             yield from _placed(framed, kind or "on", today)
         previous = name
 
@@ -108,9 +114,12 @@ def _days_of(first: str, last: str, year: int) -> tuple[date, date]:
     begin = date.fromisoformat(f"{year:04}-{first}")
     month, day = map(int, last.split("-"))
     of_month = date(year + (last < first), month, 1)
-    end_of_month = (of_month + timedelta(31)).replace(day=1) - timedelta(1)
-    is_whole = day >= 28
-    return begin, end_of_month if is_whole else of_month.replace(day=day)
+    return begin, end_of_month(of_month) if day >= 28 else of_month.replace(day=day)
+
+
+def end_of_month(first: date) -> date:
+    """The last day of the month that begins on this day."""
+    return (first + timedelta(31)).replace(day=1) - timedelta(1)
 
 
 def _week(number: int, year: int) -> tuple[date, date]:
@@ -131,16 +140,11 @@ def _named(
 def _names(text: str, today: date) -> Iterator[_Name]:
     """Yield the names in a text, each with the year beside it."""
     for (name, first, last), languages in _table().items():
-        start = text.find(name)
-        while start >= 0:
-            end = start + len(name)
-            is_whole = not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
-            # "31 February" is no day
-            if is_whole and not pattern(_DAY_BEFORE).search(text[:start]):
+        for start, end in occurrences(name, text):
+            if not pattern(_DAY_BEFORE).search(text[:start]):  # "31 February" is no day
                 yield _with_year(
                     _named(partial(_days_of, first, last), start, end, languages), text, today
                 )
-            start = text.find(name, end)
     if not any(map(str.isdigit, text)):
         return
     for match in pattern(_week_pattern()).finditer(text):
@@ -150,7 +154,7 @@ def _names(text: str, today: date) -> Iterator[_Name]:
             yield week._replace(year=int(match["year"]))
         else:
             yield _with_year(week, text, today)
-    for match in pattern(rf"(?<![\w.,:/-]){_YEAR}(?![\w:/-]|[.,][0-9])").finditer(text):
+    for match in pattern(rf"(?<![\w.,:/-]){YEAR_IN_DIGITS}(?![\w:/-]|[.,][0-9])").finditer(text):
         if int(match[0]) <= today.year + 1:
             yield _named(partial(_year, int(match[0])), *match.span(), frozenset())
 
@@ -161,7 +165,7 @@ def _week_pattern() -> str:
     named = alternatives(each.replace("{number}", "") for each in phrases("week_number"))
     number = "(?:0?[1-9]|[1-4][0-9]|5[0-3])"
     return (
-        rf"(?<![\w-])(?:(?P<year>{_YEAR})-?w(?P<iso_week>{number})|(?:{named})(?P<week>{number}))"
+        rf"(?<![\w-])(?:(?P<year>{YEAR_IN_DIGITS})-?w(?P<iso_week>{number})|(?:{named})(?P<week>{number}))"
         r"(?![\w-]|[.,:/][0-9])"
     )
 
@@ -175,20 +179,15 @@ def _year_beside() -> tuple[str, str]:
     of = rf"(?:(?:{alternatives(words('of'))})\s+)?"
     article = rf"(?:[^\W\d_]{{1,3}}\s+)?(?={relative})"
     return (
-        rf"(?<![\w.:/-])({_YEAR})[\s-]\Z",
-        rf",?(?:\s+{of}|[\s/-])(?:(?P<year>{_YEAR})(?![\w:/-]|[.,][0-9])|{article}(?P<words>{relative})(?!\w))",
+        rf"(?<![\w.:/-])({YEAR_IN_DIGITS})[\s-]\Z",
+        rf",?(?:\s+{of}|[\s/-])(?:(?P<year>{YEAR_IN_DIGITS})(?![\w:/-]|[.,][0-9])|{article}(?P<words>{relative})(?!\w))",
     )
 
 
 @cache
 def _relative_years() -> dict[str, int]:
     """Phrases such as "last year", with the years back."""
-    return {
-        phrase: int(back)
-        for by_unit in by_language("relative").values()
-        for back, written in by_unit.get("year", {}).items()
-        for phrase in written
-    }
+    return {phrase: back for _, phrase, unit, back in relative_phrases() if unit == "year"}
 
 
 def _with_year(name: _Name, text: str, today: date) -> _Name:
@@ -239,11 +238,3 @@ def _in_phrase(text: str, name: _Name) -> tuple[str, _Name]:
     if found and name.year is None and behind_name and behind_name[0] in words("of"):
         return "", name
     return found, framed
-
-
-def _ends_with(text: str, choices: frozenset[str]) -> bool:
-    written = text.rstrip()
-    return any(
-        written.endswith(phrase) and not written[: -len(phrase)][-1:].isalnum()
-        for phrase in choices
-    )

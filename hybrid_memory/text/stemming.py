@@ -25,27 +25,19 @@ An algorithm is a function from a word after `characters.fold`, in lower case, t
 """
 
 import re
-from functools import cached_property
+from functools import lru_cache
 
 from .characters import fold
-from .memo import Memo
 
 
 class Endings:
-    """Endings, as words of a text. They are folded and sorted when first needed, which is never in
-    most searches.
-    """
+    """Endings, given as words of a text."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-
-    @cached_property
-    def _by_last_letter(self) -> dict[str, list[str]]:
-        """The endings by their last letter, longest first."""
-        by_letter: dict[str, list[str]] = {}
-        for ending in sorted(fold(self._text).split(), key=len, reverse=True):
-            by_letter.setdefault(ending[-1], []).append(ending)
-        return by_letter
+        # The endings by their last letter, longest first
+        self._by_last_letter: dict[str, list[str]] = {}
+        for ending in sorted(fold(text).split(), key=len, reverse=True):
+            self._by_last_letter.setdefault(ending[-1], []).append(ending)
 
     def of(self, word: str, start: int = 0) -> str:
         """The longest ending of word[start:], or ""."""
@@ -213,13 +205,11 @@ _LANGUAGES = {letter: language for language, alphabet in _ALPHABETS.items() for 
 _ALGORITHMS = {"russian": russian, "greek": greek, "arabic": arabic, "hindi": hindi}
 
 
-def _stem(token: str) -> str:
+@lru_cache(30_000)
+def stemmed(token: str) -> str:
+    """The stem of a token of folded text; a token in another alphabet is unchanged."""
     word = token.lower()
     language = _LANGUAGES.get(word[:1])
     if language and len(word) >= SHORTEST and not word.strip(_ALPHABETS[language]):
         return _ALGORITHMS[language](word)
     return token
-
-
-# A token of folded text -> its stem; tokens in other alphabets are unchanged
-stemmed = Memo(_stem).__getitem__

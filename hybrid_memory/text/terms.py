@@ -7,6 +7,7 @@ A wikilink is indexed by its displayed words and by its target.
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from . import analyzer
@@ -42,27 +43,22 @@ def terms(
     """
     path = doc_id.removeprefix(f"{collection}/")
     path_words = analyzer.indexed(analyzer.stem(path))
-    heading = ""  # the tokens of `indexed_path`; several chunks often share a path
-    indexed_path = ""
-    around = ""  # the tokens of `indexed_items`, likewise
-    indexed_items = ""
-    is_first = called is not None
     for heading_path, content, items in chunks:
-        if heading_path != indexed_path:
-            heading = analyzer.indexed(plain(heading_path))
-            indexed_path = heading_path
         words, identifiers = analyzer.tokens_with_identifiers(plain(content))
         context = [identifiers, *map(analyzer.indexed, targets(content))]
         if items:
-            if items != indexed_items:
-                around = analyzer.indexed(plain(items))
-                indexed_items = items
-            context.append(around)
-        if is_first:
-            context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called or ())})
+            context.append(_around(items))
+        if called is not None:
+            context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called)})
             context += map(analyzer.indexed, texts_in(json.loads(metadata)))
-            is_first = False
-        yield f"{heading} {path_words}", words, " ".join(context)
+            called = None
+        yield f"{_around(heading_path)} {path_words}", words, " ".join(context)
+
+
+@lru_cache(100)
+def _around(text: str) -> str:
+    """The tokens of a heading path or of list items, which several chunks often share."""
+    return analyzer.indexed(plain(text))
 
 
 def texts_in(metadata: Any) -> list[str]:

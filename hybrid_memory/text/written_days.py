@@ -16,17 +16,18 @@ from typing import NamedTuple
 
 from .characters import pattern
 from .languages import alternatives, by_language, numbered, words
-from .memo import Memo
 
-_YEAR = r"(?:19|20)[0-9]{2}"
-_ISO = rf"({_YEAR})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
+YEAR_IN_DIGITS = r"(?:19|20)[0-9]{2}"
+_ISO = (
+    rf"({YEAR_IN_DIGITS})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])(?<![0-9][./-].{{10}})(?<![0-9].{{10}})"
+)
 _NUMERIC = (
-    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{_YEAR})"
+    rf"(?<![0-9])(?<![0-9][./-])(?:(?P<y>{YEAR_IN_DIGITS})"
     r"(?:(?P<s>[-_./])(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>[0-3][0-9])(?![0-9]))?"
     r"|(?P<s2>[-/])(?P<m2>[1-9]|1[0-2])(?P=s2)(?P<d2>[0-3]?[0-9])(?![0-9])"
     r"|(?P<m3>0[1-9]|1[0-2])(?P<d3>[0-3][0-9])(?![0-9])"
     r"|[YEARS](?P<m4>[0-9]{1,2})[MONTHS](?:(?P<d4>[0-9]{1,2})[DAYS])?)"
-    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{_YEAR})"
+    rf"|(?P<d5>[0-3]?[0-9])(?P<s5>[-./])\s?(?P<m5>[0-3]?[0-9])(?P=s5)\s?(?P<y5>{YEAR_IN_DIGITS})"
     r"|(?P<d6>[0-3][0-9])\.(?P<m6>0[1-9]|1[0-2])\.(?P<y6>[0-6][0-9])(?![.\w])"
     r")(?![0-9])"
 )
@@ -65,10 +66,10 @@ def _patterns() -> dict[str, str]:
     return {
         "numeric": _NUMERIC.replace("YEARS", years).replace("MONTHS", months).replace("DAYS", days),
         "day first": rf"(?<![\w.:/-])(?P<d>[0-3]?[0-9]){ordinal()}\.?(?:\s+{of}|-)"
-        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{_YEAR})(?!\w))?",
+        rf"(?P<name>[^\W\d_]{{3,}})\b\.?(?:,?(?:\s+{of}|-)(?P<y>{YEAR_IN_DIGITS})(?!\w))?",
         "month before": rf"(?<!\S)([^\W\d_]{{3,}})[.,]*\s+{of}\Z",
-        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{_YEAR})(?!\w))?",
-        "may be a day": rf"{_YEAR}[-_./{years}]|[-./]{_YEAR}|[0-9]\.[01][0-9]\.[0-6]"
+        "after a day": rf"{ordinal()}(?![\w:/-]|[.,][0-9])(?:,?\s+{of}(?P<y>{YEAR_IN_DIGITS})(?!\w))?",
+        "may be a day": rf"{YEAR_IN_DIGITS}[-_./{years}]|[-./]{YEAR_IN_DIGITS}|[0-9]\.[01][0-9]\.[0-6]"
         r"|[0-9]-[^\W\d_]{3}",
     }
 
@@ -89,14 +90,12 @@ def _month_pieces() -> frozenset[str]:
 DIGITS = re.compile("[0-9]+")
 
 
+@lru_cache(30_000)
 def _may_be_day(piece: str) -> bool:
     """Whether a piece of text between spaces may be a day in digits."""
     if not DIGITS.search(piece):
         return False
     return pattern(_patterns()["may be a day"]).search(piece) is not None
-
-
-_DAY_PIECES = Memo(_may_be_day)
 
 
 def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> bool:
@@ -106,7 +105,7 @@ def may_have_days(folded: str, pieces: Iterable[str], signed: Iterable[str]) -> 
     return DIGITS.search(folded) is not None and (
         not _month_pieces().isdisjoint(pieces)
         or any(sign in folded for sign in _signs()[0])
-        or any(map(_DAY_PIECES.__getitem__, signed))
+        or any(map(_may_be_day, signed))
     )
 
 
@@ -135,7 +134,7 @@ def _in_digits(text: str, digits: re.Match[str], order: str) -> WrittenDay | Non
         return None
     iso = pattern(_ISO).match(text, digits.start())
     if iso:
-        day = _date(*iso.groups())
+        day = existing(*iso.groups())
         return WrittenDay(*iso.span(), day) if day else None
     match = pattern(_patterns()["numeric"]).match(text, digits.start())
     day = _numeric(match, order) if match else None
@@ -150,7 +149,7 @@ def _day_first(text: str, digits: re.Match[str]) -> WrittenDay | None:
     number = match and numbered("months").get(match["name"])
     if not match or not number:
         return None
-    day = _date(match["y"], str(number), digits[0])
+    day = existing(match["y"], str(number), digits[0])
     return WrittenDay(*match.span(), day or "", is_named=True)
 
 
@@ -164,10 +163,10 @@ def _month_first(text: str, digits: re.Match[str], least: int) -> WrittenDay | N
     match = pattern(_patterns()["after a day"]).match(text, digits.end())
     if not name or not number or not match:
         return None
-    if pattern(_YEAR).fullmatch(digits[0]):
-        day, end = _date(digits[0], str(number), None), digits.end()
+    if pattern(YEAR_IN_DIGITS).fullmatch(digits[0]):
+        day, end = existing(digits[0], str(number), None), digits.end()
     elif len(digits[0]) <= 2:
-        day, end = _date(match["y"], str(number), digits[0]), match.end()
+        day, end = existing(match["y"], str(number), digits[0]), match.end()
     else:
         return None
     return WrittenDay(name.start(), end, day, is_named=True) if day else None
@@ -186,11 +185,11 @@ def _numeric(match: re.Match[str], order: str) -> str | None:
             month, day = day, month
         elif is_either and not order:
             return None
-    return _date(year, month or "0", day)
+    return existing(year, month or "0", day)
 
 
 @lru_cache(4096)
-def _date(year: str | None, month: str, day: str | None) -> str | None:
+def existing(year: str | None, month: str, day: str | None) -> str | None:
     """The date in ISO 8601; None if it does not exist."""
     try:
         found = date(int(year or LEAP_YEAR), int(month), int(day or 1)).isoformat()
@@ -215,7 +214,7 @@ def shown_order(text: str) -> str | None:
     return shown
 
 
-_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{_YEAR}(?![0-9])"
+_DAY_MONTH_YEAR = rf"(?<![0-9./-])([0-3]?[0-9])([-./])([0-3]?[0-9])\2{YEAR_IN_DIGITS}(?![0-9])"
 
 
 def token(day: str) -> str:

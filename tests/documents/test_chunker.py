@@ -17,18 +17,8 @@ FRAGMENTS = [
     *("\n", "\n\n", "\r\n", "\r", " ", "\t", "    ", "\u2028", "\x1c", "\ufeff"),
     *("# ", "## ", "\n# One\n", "\n## Two ##\n", "\n#### Four\n", "\n#\n", "#"),
     *("\n```\n", "\n~~~~\n", "\n- ```\n", "```", "\n---\n", "---\nkey: value\n---\n"),
-    *(
-        "<!--",
-        "-->",
-        "\n| a | b |\n|---|---|\n",
-        "| c | d |\n",
-        "| c",
-        "|",
-        "\n- ",
-        "\n> ",
-        ". ",
-        "! B",
-    ),
+    *("<!--", "-->", "\n| a | b |\n|---|---|\n", "| c | d |\n", "| c", "|", "\n- ", "\n> "),
+    *(". ", "! B"),
     *("e.g. ", "x" * 201, "a", "word", "two words", "x" * 30, "中文没有空格。", "ภาษาไทยไม่มี"),
     *("\u0301", "e\u0301", "\u200d", FAMILY, "\U0001f1e9", "\ud800"),
 ]
@@ -64,17 +54,7 @@ def test_chunk_is_a_frozen_dataclass_that_needs_only_text_heading_and_index() ->
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "\n\n",
-        " \r\n\t\r",
-        "\ufeff",
-        "---\ntitle: x\n---\n",
-        "\u2028\x1c\n\u3000",
-        "***\n\n---\n",
-    ],
+    "text", ["", " \r\n\t\r", "\ufeff", "---\ntitle: x\n---\n", "***\n\n---\n"]
 )
 def test_blank_text_has_no_chunks(text):
     assert chunk_text(text) == []
@@ -178,49 +158,14 @@ def test_heading_path_that_is_too_long_keeps_its_nearest_headings(headings, path
     assert chunk.heading_path == path
 
 
-def test_many_sections_under_long_headings_stay_small():
-    above = "".join(f"{'#' * level} {'long ' * 190}\n" for level in range(1, 6))
-    chunks = chunk_text(above + "###### H\nword\n" * 2_000)
-    assert 2_000 < len(chunks) < 2_020
-    assert sum(len(chunk.heading_path) + len(chunk.heading) for chunk in chunks) < 2_020 * (
-        LONGEST_PATH + 10
-    )
-
-
 # Fences
 
 
 @pytest.mark.parametrize(
-    "fence",
-    [
-        "```\n# no\n```",
-        "```python title=x\n# no\n```",
-        "   ```\n# no\n  ```",
-        "````\n```\n# no\n````",
-        "```\n~~~\n# no\n```",
-        "```\n    ```\n# no\n```",
-        "- ```\n  # no\n  ```",
-        "2) ```\n   # no\n   ```",
-        "- ```\n  # no",
-    ],
+    "fence", ["```\n# no\n```", "````\n```\n# no\n````", "```\n    ```\n# no\n```", "- ```\n  # no"]
 )
 def test_heading_in_fence_does_not_split(fence):
     assert places(chunk_text(f"# A\n{fence}\n# B\nb")) == [("A", f"# A\n{fence}"), ("B", "# B\nb")]
-
-
-def test_fence_in_a_list_item_closes_as_indented_as_the_item():
-    text = "1. ```\n   # code\n     ```\n   # in the item\n\n# yes\ntext"
-    assert [chunk.heading for chunk in chunk_text(text)] == ["", "yes"]
-
-
-@pytest.mark.parametrize("line", ["``` a`b", "``", "    ```", "text ```", "> ```", "-```"])
-def test_not_a_fence(line):
-    assert [chunk.heading for chunk in chunk_text(f"{line}\n # A\na")] == ["", "A"]
-
-
-@pytest.mark.parametrize("fence", ["```", "~~~~ text"])
-def test_unclosed_fence_runs_to_the_end(fence):
-    assert len(chunk_text(f"# A\n{fence}\n# no\n\n## no\n``\n")) == 1
 
 
 # Headings without text
@@ -254,7 +199,6 @@ def test_outline_of_many_headings_is_no_single_chunk():
     chunks = chunk_text("## Heading\n" * 1000)
     assert sum(chunk.text.count("##") for chunk in chunks) == 1000
     assert all(len(chunk.text) <= 512 for chunk in chunks)
-    assert len(chunks) < 25
 
 
 # Overflow and overlap
@@ -448,12 +392,6 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
     assert section(one) == section(other) != []
 
 
-@pytest.mark.parametrize("unit", ["word ", "\n", "# h\n", "中", "a. B ", "| a |\n", "~~~\n"])
-@pytest.mark.large
-def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
-    assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 10_000))
-
-
 def test_a_chunk_of_closing_tags_alone_is_none() -> None:
     text = f"<Card>\n  {'Kettles. ' * 12}\n  </Card>\n\n# Two\n\nA.\n\n" + "  </Card>\n" * 9
     chunks = chunk_text(text, 60, 0)
@@ -473,11 +411,3 @@ def test_a_row_longer_than_a_chunk_repeats_its_first_cell_below_the_header():
     assert second.text.startswith(second.header + "word")
     assert second.text.endswith("|\n| vega | b |")
     assert (second.start_line, second.end_line) == (3, 4)
-
-
-def test_json_on_one_line_is_text_and_other_long_runs_are_not():
-    pairs = ",".join(f'"key{number}":"value{number}"' for number in range(30))
-    assert any("key29" in chunk.text for chunk in chunk_text(f"```json\n{{{pairs}}}\n```"))
-    assert chunk_text('{"data":"' + "A" * 400 + '"}') == []
-    script = '!function(e){"a":1,"b":2}' * 20
-    assert script[:9] not in "".join(chunk.text for chunk in chunk_text(f"x\n{script}"))

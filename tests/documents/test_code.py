@@ -105,7 +105,6 @@ def test_code_is_what_a_parser_says(text: str) -> None:
         "%%\n#no\n\n[[no]]\n%%\n#yes",
         "100 %% of #yes\n\nnot %% here",
         "$$\nx \\in #no\n\n[[no]]\n$$\n#yes",
-        "#+begin_example\nPort 22\n#no\n#+end_example\n#yes",
     ],
 )
 def test_what_a_reader_takes_for_code_has_no_tags_and_no_links(text: str) -> None:

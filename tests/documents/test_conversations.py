@@ -27,19 +27,10 @@ def test_the_speakers_of_a_conversation(form: str, above: str) -> None:
     user, assistant = form.split("|")
     messages = [user.format("Where is it?"), assistant.format("Where?"), user.format("The key.")]
     text = above + "\n\n".join(messages)
-    starts = [text.count("\n", 0, at) + 1 for at in _positions(text, messages)]
+    starts = [text.count("\n", 0, text.index(message)) + 1 for message in messages]
     assert conversation(text) == [
         Turn(line, role) for line, role in zip(starts, (USER, ASSISTANT, USER), strict=True)
     ]
-
-
-def _positions(text: str, messages: list[str]) -> list[int]:
-    positions = []
-    at = 0
-    for message in messages:
-        positions.append(text.index(message, at))
-        at = positions[-1] + len(message)
-    return positions
 
 
 LONG = "".join(f"This is sentence {number} of an article. \n" for number in range(INTRODUCTION + 1))

@@ -1,14 +1,9 @@
 """What a file says never ends a command, takes more than its share of time, or cannot be stored."""
 
-import importlib
-import inspect
-import io
 import itertools
 import json
 import os
-import pkgutil
 import re
-from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -18,23 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory import HybridStore, documents
+from hybrid_memory import HybridStore
 from hybrid_memory.documents import markdown
-from hybrid_memory.documents.code import without_code
-from hybrid_memory.documents.conversations import label
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
 from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
 from hybrid_memory.documents.links import document_links
-from hybrid_memory.documents.structure import markdown_structure
-from hybrid_memory.extras import formats
-from hybrid_memory.extras.formats import inserted, transcripts
+from hybrid_memory.extras.formats import inserted
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.text import links, sentences, terms
-from hybrid_memory.text.characters import pattern
-from hybrid_memory.text.scripts import last_break, word_start
-from tests import growth
 from tests.growth import grows_too_fast
 
 # What can be stored
@@ -51,50 +38,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(surrogates, inner, max_size=3),
     max_leaves=6,
 )
-records = st.fixed_dictionaries(
-    {},
-    optional={
-        "type": st.sampled_from(
-            "message user summary session_info ai-title response_item event_msg session_meta".split()
-        )
-        | json_values,
-        "role": json_values,
-        "payload": json_values
-        | st.fixed_dictionaries(
-            {"type": st.sampled_from(["message", "thread_name_updated"])},
-            optional={
-                "role": st.just("user") | json_values,
-                "content": st.lists(
-                    st.fixed_dictionaries({"type": st.just("input_text"), "text": json_values})
-                ),
-                "thread_name": json_values,
-                "source": json_values,
-            },
-        ),
-        "summary": json_values,
-        "name": json_values,
-        "aiTitle": json_values,
-        "timestamp": json_values,
-        "message": json_values
-        | st.fixed_dictionaries(
-            {
-                "content": json_values
-                | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": json_values}))
-            },
-            optional={"role": st.sampled_from(["user", "assistant"]), "timestamp": json_values},
-        ),
-    },
-)
-
-
-@settings(deadline=None)
-@given(st.lists(records | json_values, max_size=6))
-def test_any_records_of_a_transcript_give_strings_that_can_be_stored(found: list[Any]) -> None:
-    data = "\n".join(map(json.dumps, found)).encode()
-    transcript = transcripts.Transcript(io.BytesIO(data), len(data))
-    chunks = list(transcripts.chunks(transcript, 20, 5))
-    assert transcript.left_out == 0
-    assert_storable(chunks, transcript.title, transcript.date)
 
 
 @settings(deadline=None)
@@ -117,17 +60,9 @@ def test_any_metadata_that_is_given_can_be_stored(metadata: dict[str, Any], titl
     assert_storable(prepared.row, [chunk["heading_path"] for chunk in prepared.chunks])
 
 
-@pytest.mark.parametrize(
-    "title",
-    [
-        {"type": "summary", "summary": "a \ud800 title"},
-        {"type": "session_info", "name": "a \ud800 title"},
-    ],
-)
-def test_title_with_half_a_character_is_taken_in(
-    store: HybridStore, tmp_path: Path, title: dict[str, str]
-) -> None:
+def test_title_with_half_a_character_is_taken_in(store: HybridStore, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
+    title = {"type": "summary", "summary": "a \ud800 title"}
     said = {"type": "user", "message": {"content": "the gpu"}}
     path.write_text(f"{json.dumps(title)}\n{json.dumps(said)}\n")
     os.utime(path, (1, 1))
@@ -190,56 +125,6 @@ UNITS = [
     *("#+begin_src\n", "#+a: ", ":a: ", ":b:", "| a\n", "\n|-", ": ", "+--", "\n+-+", "=", "= ", "\n===\n", "\n.. a::\n", "::\n", ">>> ", "[[a][b]]"),
     *("System: ", "System:\n", "System (untrusted): [2026-", "[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
-BEGINNINGS = [
-    *("", "\n", "\n.. ", "\n::", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n"),
-    *("<bash-a>", "x (untrusted x):\n```json\n"),
-]
-# sentences.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
-OF_A_FEW_CHARACTERS = {
-    *(
-        "sentences.LAST_WORD",
-        "sentences.DAY",
-        "sentences.NUMBERING",
-        "passages.BY_NAME",
-        "ignores.GLOB_PART",
-    ),
-    *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
-}
-# by other names, or to replace once
-ANCHORED = {"structure.LIST_MARK", "yaml_flow.SPACE", "yaml_flow.SPACE_IN_TAGS", "yaml_flow.PLAIN"}
-USES = re.compile(
-    r"(?<![\w.])(?:pattern\()?(\w+)\)?\.(match|fullmatch|finditer|findall|search|split|subn?)\b"
-)
-
-
-def patterns() -> dict[str, tuple[re.Pattern[str], set[str]]]:
-    """Each pattern by its module and name, and the methods by which the modules use it."""
-    found = {
-        "label": (label(), {"finditer"}),
-        "last_break": (last_break("é"), {"match"}),
-        "word_start": (word_start("é"), {"finditer"}),
-    }
-    names = [links.__name__, sentences.__name__, terms.__name__]
-    for package in (documents, formats):
-        names += [
-            module.name for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-        ]
-    keys: dict[re.Pattern[str], str] = {}
-    for module in names:
-        if module.endswith(("redaction", "named_secrets", "secret_rules")):
-            continue  # see tests/extras/test_redaction.py
-        own = vars(importlib.import_module(module))
-        source = inspect.getsource(importlib.import_module(module))
-        lazy = {name: pattern(own[name]) for name in re.findall(r"\bpattern\((\w+)\)", source)}
-        for name, value in (own | lazy).items():
-            if isinstance(value, re.Pattern):
-                key = keys.setdefault(value, f"{module.rpartition('.')[2]}.{name}")
-                uses = {use for used, use in USES.findall(source) if used == name}
-                found[key] = (value, found.get(key, (value, set()))[1] | uses)
-    return found
-
-
-PATTERNS = patterns()
 
 
 def assert_linear(
@@ -252,53 +137,16 @@ def assert_linear(
         assert not grows_too_fast(run, text, length, little=little), f"{beginning!r} and {unit!r}"
 
 
-def test_quadratic_time_is_found_and_a_bound_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "CERTAIN", 0.02)
-    with pytest.raises(AssertionError, match="and 'a'"):
-        assert_linear(re.compile("a+b").search, "", "a", 4_000, little=0.002)
-    assert_linear(re.compile("a{1,500}+b").search, "", "a", 4_000, little=0.002)
-
-
-@pytest.mark.parametrize("name", PATTERNS)
-@pytest.mark.large
-def test_pattern_takes_linear_time(name: str) -> None:
-    found, uses = PATTERNS[name]
-    is_anchored = name in ANCHORED or (uses and uses <= {"match", "fullmatch"})
-    # The simplest quadratic pattern, `a+b`, takes 5 ms for 4,000 characters.
-    most, little = (1_000, 0.1) if name in OF_A_FEW_CHARACTERS else (4_000, 0.002)
-
-    def run(text: str) -> None:
-        if name == "front_matter.KEY":  # it is used on single lines
-            text = text.replace("\n", " ")
-        if is_anchored:
-            found.match(text)
-        else:
-            deque(found.finditer(text), maxlen=0)
-
-    # A match that is searched begins anywhere, also within the joined beginnings.
-    beginnings = BEGINNINGS if is_anchored else ["", "".join(BEGINNINGS)]
-    for beginning in beginnings:
-        for unit in UNITS:
-            assert_linear(run, beginning, unit, most, little=little)
-
-
 FLOWS = [
-    "---\n",
-    '---\na: "',
-    "---\na: [",
-    "---\ntags: [",
-    "---\na: |\n  ",
-    "---\na:\n  - ",
-    "---\na: {b: ",
-    "---\n{",
+    *("---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "),
+    *("---\na: {b: ", "---\na:\n  b:\n    c: '", "---\na:\n- "),
 ]
-ALIASES = ["---\na: &b [c]\nd: [", "---\na:\n  b:\n    c: '", "---\na:\n- "]
 
 
 @pytest.mark.parametrize(
     ("run", "beginnings", "most", "little"),
     [
-        (front_matter, [*FLOWS, *ALIASES], 4_000, 0.05),
+        (front_matter, FLOWS, 4_000, 0.05),
         (
             inserted.without_wrappers,
             ["", "<bash-a>", "x (untrusted x):\n```json\n"],
@@ -323,29 +171,12 @@ def test_text_of_one_kind_takes_linear_time(
 
 
 VALUES = [
-    "a: [\n",
-    "a: {b\nc\n",
-    "a: [[\n",
-    "a: [b: {c: ",
-    'a:\n- "\n',
-    "- - - - -",
-    "a: &b *b\n",
-    "a: >\n\n",
-    "a:\n  b\n c:\n",
+    *("a: [\n", "a: {b\nc\n", "a: [[\n", "a: [b: {c: ", 'a:\n- "\n', "- - - - -", "a: &b *b\n"),
+    *("a: >\n\n", "a:\n  b\n c:\n"),
 ]
 BLOCKS = [
-    "word\n",
-    " ",
-    "x",
-    "a. B ",
-    "a|b\n|-|-|\n",
-    "```\n",
-    "<!--",
-    "`<!-- --> ",
-    "data:a,",
-    "- ",
-    "中",
-    "    ~~~a\n",
+    *("word\n", " ", "x", "a. B ", "a|b\n|-|-|\n", "```\n", "<!--", "`<!-- --> ", "data:a,", "- "),
+    *("中", "    ~~~a\n"),
 ]
 
 
@@ -353,7 +184,6 @@ BLOCKS = [
     ("run", "beginning", "unit"),
     [
         *((front_matter, "---\n", unit) for unit in VALUES),
-        (front_matter, f"---\na: &a [{'x, ' * 900}]\n", "b: [*a]\n"),
         *(
             (inserted.without_wrappers, "", unit)
             for unit in ("<bash-a>", "<bash-a ", "(untrusted", "(untrusted x):\n```json\n")
@@ -411,16 +241,3 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_wrappers_go_as_the_pattern_that_was_slow_had_it(text: str) -> None:
     assert inserted.without_wrappers(text) == WRAPPER.sub("", text)
-
-
-def test_items_nested_a_hundred_deep_cost_little_more_than_a_flat_list() -> None:
-    deep = "\n" + "".join("  " * depth + "- `x`\n" for depth in range(100)) * 20
-    flat = "\n" + "- `some` words of a list\n" * (len(deep) // 25)
-    took, plain = (
-        min(
-            growth.cpu_seconds(lambda text: without_code(markdown_structure(text)), text)
-            for _ in range(3)
-        )
-        for text in (deep, flat)
-    )
-    assert took < 6 * plain

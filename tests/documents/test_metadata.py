@@ -49,7 +49,6 @@ def test_each_form_is_metadata(text: str, metadata: dict[str, Any], lines: int) 
 @pytest.mark.parametrize(
     "text",
     [
-        "+++ plus\n\na = 1\n+++\n",
         "+++\nplus\n",
         '{\n  "title": "a file of JSON"\n}\n',
         '{"a": 1} begins a sentence.\n',
@@ -59,7 +58,6 @@ def test_each_form_is_metadata(text: str, metadata: dict[str, Any], lines: int) 
         "# Otter\n\nStatus: Done\nThe next line is not a property.\n\ntext",
         "# Otter\n\nSee: this\n- and: that\n\ntext",
         "# Otter\nStatus: Done\nTags: a\n\nDirectly below the title.",
-        f"Text\n\nid: {ID}\nname: x\n",
         f"Text\n\nid: {ID[1:]}\nname: x\ntype_: 1",
     ],
 )
@@ -82,9 +80,6 @@ def test_the_block_of_joplin_is_metadata_and_no_text() -> None:
     ("head", "fields"),
     [
         ("Otters\n\n", "parent_id: \nicon: \ntype_: 2"),  # a folder
-        ("swim.png\n\n", "mime: image/png\nsize: 123\ntype_: 4\n"),
-        ("otter\n\n", "parent_id: \ntype_: 5"),  # a tag
-        ("", f"note_id: {ID}\ntag_id: {ID}\ntype_: 6"),
         (
             "",
             'item_type: 1\nbody_diff: "[{\\"diffs\\":[[0,\\"The otter\\"]]}]"\ntype_: 13',

@@ -1,12 +1,11 @@
 import os
 from collections import Counter
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pytest
 
-from hybrid_memory.documents.files import Walk, open_regular
+from hybrid_memory.documents.files import Walk
 
 
 def tree(top: Path, *names: str) -> str:
@@ -164,51 +163,10 @@ def test_top_that_vanished_is_unread_not_empty(tmp_path: Path) -> None:
     assert walk.unread == [(str(tmp_path / "gone"), "No such file or directory")]
 
 
-def test_deep_trees_and_strange_names(tmp_path: Path) -> None:
-    deep = tmp_path
-    for _ in range(400):  # pytest, which removes it, recurses
-        deep = deep / "d"
-        deep.mkdir()
-    (deep / "a.md").write_text("x")
+def test_strange_names(tmp_path: Path) -> None:
     for name in (b"\xff.md", b"new\nline.md", b"n" * 252 + b".md", b" .md"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("x")
-    assert len(names(str(tmp_path))) == 5
-
-
-def test_folder_that_becomes_a_link_is_never_followed(tmp_path: Path) -> None:
-    """One thread exchanges a folder and a link to a folder outside, another one walks and reads."""
-    top = tree(tmp_path / "top", "a.md", "folder/deep/b.md")
-    tree(tmp_path / "outside", "deep/b.md", "deep/secret.md")
-    for name in ("b", "secret"):
-        (tmp_path / f"outside/deep/{name}.md").write_text("outside")
-    folder, aside, link = (str(tmp_path / name) for name in ("top/folder", "aside", "link"))
-    os.symlink(tmp_path / "outside", link)
-    is_done = Event()
-
-    def swap() -> None:
-        while not is_done.is_set():
-            os.rename(folder, aside)
-            os.rename(link, folder)
-            os.rename(folder, link)
-            os.rename(aside, folder)
-
-    thread = Thread(target=swap)
-    thread.start()
-    read, refused, seen = Counter[bytes](), 0, set[str]()
-    try:
-        while read[b"x"] < 100 or not refused:
-            for file in [*Walk(top, ["*.md"]), *Walk(f"{top}/folder/deep", ["*.md"])]:
-                seen.add(os.path.basename(file.path))
-                try:
-                    with open_regular(file.path, follow_symlinks=False) as stream:
-                        read[stream.read()] += 1
-                except OSError:
-                    refused += 1
-    finally:
-        is_done.set()
-        thread.join()
-    assert set(read) == {b"x"}
-    assert seen == {"a.md", "b.md"}
+    assert len(names(str(tmp_path))) == 4
 
 
 def test_folder_reached_by_a_link_is_unread_and_says_so(tmp_path: Path) -> None:
@@ -216,7 +174,5 @@ def test_folder_reached_by_a_link_is_unread_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     walk = Walk(f"{tmp_path}/link/d", ["*.md"])
     assert list(walk) == []
-    assert walk.unread == [
-        (f"{tmp_path}/link/d", "a folder of its path has become a symbolic link")
-    ]
+    assert walk.unread == [(f"{tmp_path}/link/d", "a part of its path is a symbolic link")]
     assert names(f"{tmp_path}/link/d", follow_symlinks=True) == ["a.md"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from hybrid_memory.text import analyzer, memo
+from hybrid_memory.text import analyzer
 from hybrid_memory.text.analyzer import searchable
 from hybrid_memory.text.characters import fold, pattern
 from hybrid_memory.text.scripts import GRAM_RUN, has_gram_run
@@ -101,14 +101,6 @@ def test_what_is_written_are_the_tokens_of_the_text_and_then_those_of_its_identi
             part for word in camel for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
         ]
         assert more.split(" ") == ([*parts, *analyzer.symbolic(fold(text))] or [""])
-
-
-def test_few_pieces_are_kept_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memo, "MOST", 10)
-    kept = memo.Memo(str.upper)
-    assert [kept[f"piece-{n % 25}"] for n in range(50)] == [f"PIECE-{n % 25}" for n in range(50)]
-    assert kept["x" * 1000] == "X" * 1000
-    assert len(kept) <= 10 and "x" * 1000 not in kept
 
 
 def test_a_name_is_one_token_that_separators_do_not_change() -> None:

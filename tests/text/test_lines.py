@@ -1,47 +1,34 @@
-"""The lines of a text, without a list of all of them."""
+"""The lines of a text, as citations count them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hybrid_memory.text.characters import Lines, text_of_bytes, with_plain_newlines
-
-TEXTS = st.text(st.sampled_from("ab\n\r\f\x0b\x85\u2028"), max_size=40)
+from hybrid_memory.text.characters import split_lines, text_of_bytes
 
 
-def as_list(text: str) -> list[str]:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
-
-
-@given(TEXTS, st.integers(0, 20), st.integers(0, 20))
-def test_lines_are_those_of_a_list(text: str, first: int, last: int) -> None:
-    lines, expected = Lines(text), as_list(text)
-    assert [*lines] == lines[:] == expected
-    assert len(lines) == len(expected)
-    assert lines[first:last] == expected[first:last]
-    assert [lines[number] for number in range(len(lines))] == expected
-    assert lines[-1] == expected[-1]
-
-
-@given(
-    st.lists(
-        st.sampled_from(
-            [b"a", b"\r", b"\n", b"\r\n", "ä\u2028".encode(), b"\xff", b"\xe4\xb8", b"\xed\xa0\x80"]
-        )
-    ).map(b"".join),
-    st.sampled_from([b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"]),
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("\n", [""]),
+        ("a\n\nb\n", ["a", "", "b"]),
+        ("a\r\nb\rc\n\n", ["a", "b", "c", ""]),
+        ("\ufeffa\fb\x0b\x85\u2028c\nd", ["a\fb\x0b\x85\u2028c", "d"]),
+        ("a\n\ud800", ["a", "\ud800"]),
+    ],
 )
-def test_lines_of_bytes_are_those_of_their_text(data: bytes, mark: bytes) -> None:
-    expected = as_list(with_plain_newlines(text_of_bytes(mark + data)))
-    assert [*Lines(mark + data)] == expected
-    assert [*Lines(text_of_bytes(mark + data))] == expected
+def test_lines_of_a_text(text: str, lines: list[str]) -> None:
+    assert split_lines(text) == lines
 
 
-def test_an_unpaired_surrogate_stays_in_its_line() -> None:
-    assert [*Lines("a\n\ud800")] == ["a", "\ud800"]
-
-
-def test_a_line_that_is_not_there_is_an_index_error() -> None:
-    with pytest.raises(IndexError):
-        Lines("a\nb")[2]
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("ä\n".encode(), "ä\n"),
+        ("\ufeffä".encode(), "\ufeffä"),
+        ("\ufeffä".encode("utf-16-le"), "ä"),
+        ("\ufeffä".encode("utf-16-be"), "ä"),
+        (b"\xff\xe4\xb8a", "\ufffd\ufffda"),
+    ],
+)
+def test_the_text_of_bytes(data: bytes, text: str) -> None:
+    assert text_of_bytes(data) == text

@@ -1,10 +1,7 @@
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory import HybridStore
 from hybrid_memory.text import analyzer
 from hybrid_memory.text.analyzer import searchable
 from hybrid_memory.text.query import MAX_FRAGMENTS, MAX_QUERY, MAX_TOKENS, Query, Term
@@ -56,20 +53,6 @@ def test_a_possessive_ending_is_no_part_of_a_word(query: str, expected: list[str
     assert words(query) == expected
 
 
-def test_a_question_about_a_person_finds_what_it_finds_without_the_ending(
-    store: HybridStore,
-) -> None:
-    store.store("gendolf", "Gendolf: write to the email address gendolf@example.com")
-    for number in range(5):
-        store.store(f"talk{number}", "Gendolf's day, Gendolf's dog, Gendolf's plan")
-    plain, owned = (
-        store.search(f"What is Gendolf{ending} email address?", mode="keyword", explain=True)
-        for ending in ("", "'s")
-    )
-    assert owned == plain
-    assert owned[0]["doc_id"] == "gendolf"
-
-
 def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
     assert Query('"東京都 で"').terms[0] == Term(("東京", "京都", "都", "で"), True)
     assert Query('"v2 東京"').terms[0] == Term(("v2", "東京"))
@@ -115,17 +98,6 @@ def test_words_are_the_terms_of_one_word() -> None:
     assert Query("?!").words == Query("").words == []
 
 
-@settings(deadline=None)
-@given(st.text())
-def test_words_are_among_the_terms_and_have_one_token_each(text: str) -> None:
-    assert set(Query(text).words) <= set(Query(text).terms)
-    assert all(len(term.tokens) == 1 for term in Query(text).words)
-
-
-def test_fragments_have_no_possessive_ending() -> None:
-    assert Query("→ Gendolf's").fragments == ["→"]
-
-
 def test_fragments_are_runs_and_symbols() -> None:
     assert Query("naïve ab 100% 東京x →").fragments == ["東京", "→"]
     assert len(Query("→ 🎉 " + " ".join("東" * i for i in range(100))).fragments) == MAX_FRAGMENTS
@@ -137,20 +109,6 @@ def test_limited_terms_have_a_bounded_number_of_tokens(text: str) -> None:
     query = Query(text)
     assert sum(len(term.tokens) for term in query.limited_terms) <= MAX_TOKENS
     assert set(query.limited_terms) <= set(query.terms)
-
-
-@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-@pytest.mark.parametrize(
-    "query",
-    ["\ufdfa " * 1000, "\ufdfa" * 60_000, "\u0315\u0300" * 30_000, "👩\u200d" * 30_000, "\0" * 60_000, "\ud800" * 60_000, "%_\\" * 20_000],
-    ids=lambda query: ascii(query[:3]),
-)  # fmt: skip
-def test_no_flood_of_characters_is_an_error(query: str, mode: str) -> None:
-    with HybridStore(":memory:", {"provider": "none"}) as store:
-        store.store("a", "plain text")
-        start = time.process_time()
-        assert store.search(query, mode=mode) == []
-        assert time.process_time() - start < 5
 
 
 @settings(deadline=None)

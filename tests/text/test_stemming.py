@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer import stemmer
 
-from hybrid_memory.storage import bm25
 from hybrid_memory.storage.bm25 import stems
 from hybrid_memory.text import stemming
 from hybrid_memory.text.analyzer import indexed, stemmed
@@ -77,12 +76,3 @@ def test_a_stem_without_its_last_letter_begins_each_of_its_words() -> None:
     found = {word.lower() for text in texts for word in re.findall("[A-Za-z0-9]+", text)}
     assert len(found) > 2000
     assert [word for word, stem in stems(found).items() if not word.startswith(stem[:-1])] == []
-
-
-def test_few_stems_are_kept_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bm25, "STEMS_KEPT", 10)
-    monkeypatch.setattr(bm25, "_stems", {})
-    for number in range(50):
-        words = [f"server{letter * (number % 20)}s" for letter in "bdk"]
-        assert stems([*words, "#"]) == {word: word.removesuffix("s") for word in words}
-        assert len(bm25._stems) <= 10 + 4

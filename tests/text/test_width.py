@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text import characters as width
 from hybrid_memory.text.characters import begins_grapheme, clipped, columns, wrapped
 
 ANY_TEXT = st.text(
@@ -51,17 +50,6 @@ def test_no_line_begins_inside_a_grapheme(text: str, room: int) -> None:
     for line in wrapped(word, room):
         assert begins_grapheme(word, at)
         at += len(line)
-
-
-@pytest.mark.parametrize("text", ["a", "東", "e\u0301", "\u200d", "a ", "\u0301 "])
-def test_wrapping_a_long_text_takes_linear_work(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[str] = []
-    measured = width._width
-    monkeypatch.setattr(
-        width, "_width", lambda character: looked_at.append(character) or measured(character)
-    )
-    wrapped(text * 4000, 20)
-    assert len(looked_at) <= 4 * len(text * 4000)
 
 
 @given(st.text(st.sampled_from("ab 東京é\u0301🚀ー한")), st.integers(-3, 12))

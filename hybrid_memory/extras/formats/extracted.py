@@ -26,7 +26,7 @@ from ...documents.markdown import Parsed, chunks, headings_below
 from ...documents.structure import markdown_structure
 from ...paths import CHECKOUT
 from ...storage.prepared import Extract
-from ...text.characters import Lines, digest, storable, with_plain_newlines
+from ...text.characters import digest, split_lines, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, Dated, dated
 from ...text.links import DocumentLinks
 from ..environment import missing_package
@@ -127,7 +127,7 @@ class Extracted:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) > max_bytes:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
-        return Lines(self.extracted(data).text), digest(data)
+        return split_lines(self.extracted(data).text), digest(data)
 
     def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""

@@ -22,7 +22,7 @@ from ...text import periods
 from ...text.analyzer import searchable
 from ...text.characters import storable
 from ...text.equality import spelled
-from ...text.tags import normal_tag
+from ...text.links import normal_tag
 from .chunks import Links
 from .database import SpaceDatabase, numbers, text
 from .schema import START_OF_ID

@@ -12,7 +12,7 @@ from ...text import periods
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ...text.equality import spelled
-from ...text.tags import normal_tag
+from ...text.links import normal_tag
 from ..filters import Filters
 from ..fts_expressions import match_expression
 from ..matching import (
