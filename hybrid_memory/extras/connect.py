@@ -11,7 +11,7 @@ from shlex import join
 from shutil import rmtree
 from typing import Any, TextIO
 
-from ..addresses import absolute
+from ..addresses import absolute, without_password
 from ..config import Settings
 from ..errors import HybridMemoryError, UsageError
 from ..paths import CONFIG
@@ -28,7 +28,7 @@ from .connected import (
     is_connected,
     read,
 )
-from .environment import program, without_password
+from .environment import program
 from .hosts import Host, hosts
 from .recall.runs import summary
 

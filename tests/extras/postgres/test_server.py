@@ -16,7 +16,7 @@ from hybrid_memory.addresses import public_name
 from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.environment import without_password
+from hybrid_memory.addresses import without_password
 from hybrid_memory.extras.postgres import connection as here
 from hybrid_memory.extras.postgres import schema
 from hybrid_memory.extras.postgres.schema import VERSION
