@@ -18,7 +18,7 @@ from ..paths import CONFIG
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import print_advice, print_answer, print_message, single_line
-from .asking import can_ask, confirm
+from ..surface.terminal import can_ask, confirm
 from .connected import (
     Target,
     connect,

@@ -26,12 +26,11 @@ from ..surface.streams import (
     printable,
     single_line,
 )
-from ..surface.terminal import progress_line
+from ..surface.terminal import can_ask, confirm, progress_line
 from ..sync.ingest import Ingest, remember
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
-from .asking import can_ask, confirm
 from .connect import memory_options
 from .environment import has, program
 from .places import (
