@@ -117,7 +117,7 @@ JSON_TREE = {
         event: [{"hooks": [hook(HOOK, timeout=5)]}] for event in ("SessionStart", "Prompt", "Stop")
     },
     "mcpServers": {"hybrid-memory": SERVER},
-    "plugins": {"load": {"paths": ["/share/plugin"]}, "slots": {"memory": "hybrid-memory"}},
+    "plugins": {"slots": {"memory": "hybrid-memory"}},
 }
 OLD_HOOKS = [
     HOOK,
@@ -179,9 +179,7 @@ def test_only_our_entries_leave_a_json_file(
         servers = mixed.setdefault("mcpServers", {})
         servers["hybrid-memory"] = SERVER | {"disabled": True}
     if data.draw(st.booleans()):
-        paths = mixed.setdefault("plugins", {}).setdefault("load", {}).setdefault("paths", [])
-        paths.insert(data.draw(st.integers(0, len(paths))), "/share/plugin")
-        mixed["plugins"]["slots"] = {"memory": "hybrid-memory"}
+        mixed.setdefault("plugins", {})["slots"] = {"memory": "hybrid-memory"}
     keys = data.draw(st.permutations(list(mixed)))
     text = json.dumps({key: mixed[key] for key in keys}, ensure_ascii=False, **layout)
     rest = without_json(text, JSON_TREE, "")
