@@ -18,8 +18,9 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
+from ...documents.chunker import Chunk
 from ...documents.files import BadFileError, FileBytes, read, time_left
 from ...documents.links import document_links
 from ...documents.markdown import Parsed, chunks, headings_below
@@ -30,9 +31,6 @@ from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, Dated, dated
 from ...text.links import DocumentLinks
 from ..environment import missing_package
-
-if TYPE_CHECKING:
-    from ...documents.chunker import Chunk
 
 MAX_TEXT = 10_000_000  # characters
 MEMORY = 1 << 29  # bytes of address space
@@ -94,7 +92,7 @@ class ExtractedReading:
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
         return dated(doc_id, self.metadata, self.links.titles, keys, self.extract.text, order)
 
-    def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
+    def chunks(self, chunk_size: int, overlap: int) -> list[Chunk]:
         return chunks(Parsed(self.extract.text, 0, self.metadata), chunk_size, overlap)
 
     def close(self) -> None:

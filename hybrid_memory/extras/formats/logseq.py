@@ -9,12 +9,12 @@ separates namespaces, is its `title::`, the day of a journal, or the decoded fil
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
-from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from ...documents.files import BadFileError, open_regular, read
+from ...documents.files import read
 from ...documents.front_matter import MAX_METADATA
 from ...documents.links import document_links
 from ...documents.markdown import Markdown, MarkdownReading, Parsed
@@ -25,8 +25,6 @@ from ...text.languages import full_names
 from ...text.links import DocumentLinks
 
 CONFIG = os.path.join("logseq", "config.edn")
-LARGEST_CONFIG = 1_000_000  # bytes
-MOST_VALUES = 100  # of a property in one page
 
 PROPERTY = re.compile(
     r"\n[ \t]*+(?:[-*][ \t]++)?(?P<key>[A-Za-z][\w./?-]{0,60})::(?:[ \t]++(?P<value>[^\n]*))?(?=\n|\Z)"
@@ -66,14 +64,11 @@ class Journals(NamedTuple):
     title_format: str = "MMM do, yyyy"
 
 
-@lru_cache(64)
 def journals_of(graph: str) -> Journals:
     """The settings in a graph's config file, or Logseq's defaults."""
-    try:
-        with open_regular(os.path.join(graph, CONFIG), follow_symlinks=False) as file:
-            config = text_of_bytes(file.read(LARGEST_CONFIG))
-    except (OSError, BadFileError):
-        return Journals()
+    config = ""
+    with suppress(OSError), open(os.path.join(graph, CONFIG), "rb") as file:
+        config = text_of_bytes(file.read())
     settings = dict(SETTING.findall(config))
     default = Journals()
     return Journals(
@@ -159,7 +154,7 @@ def properties(text: str) -> dict[str, Any]:
     for key, values in found.items():
         is_list = key in ("tags", "alias") or len(values) > 1
         name = "aliases" if key == "alias" else key
-        metadata[name] = values[:MOST_VALUES] if is_list else values[0]
+        metadata[name] = values if is_list else values[0]
     return metadata
 
 
@@ -168,11 +163,8 @@ def without_properties(text: str) -> str:
     a line break before each line.
     """
     text = PROPERTY.sub("\n", text)
-    if "((" in text:
-        text = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, text)
-    if "{{" in text:
-        text = MACRO.sub(LEFT_OUT, text)
-    return NOISE.sub("\n", text)
+    text = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, text)
+    return NOISE.sub("\n", MACRO.sub(LEFT_OUT, text))
 
 
 def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
