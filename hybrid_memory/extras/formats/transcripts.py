@@ -20,7 +20,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from ...documents.chunker import Chunk
 from ...documents.files import open_regular
@@ -32,7 +32,7 @@ from ...text.links import NO_LINKS
 from ...text.roles import ASSISTANT, ROLES, USER, together
 from .inserted import BRIEFING, words_in_part, words_of_user
 from .redaction import redact
-from .turns import LONGEST_ANSWER, found_nothing, is_from_memory, only_asks, uses_another_tool
+from .turns import TranscriptMessage, without_echoes
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 BLOCK_SIZE = 1_000_000  # bytes
@@ -68,22 +68,6 @@ ROLES_OF_GEMINI = {"user": USER, "gemini": ASSISTANT}
 SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "turn_context")
 
 Record = dict[str, Any]
-
-
-class TranscriptMessage(NamedTuple):
-    """A message of a user or an assistant, on one line of a transcript."""
-
-    line: int  # of the file, from 1
-    role: str  # USER or ASSISTANT
-    text: str
-    # The session's title at this line, so that a later title does not change earlier chunks
-    title: str
-    date: str | None = None  # YYYY-MM-DD; of the previous message, if this one has no time
-
-    @property
-    def label(self) -> str:
-        """The speaker, as in front of each message of a chunk."""
-        return f"{self.role.capitalize()}: "
 
 
 class Transcript:
@@ -165,34 +149,7 @@ class Transcript:
         return message is not None and "gemini_id" in message
 
     def __iter__(self) -> Iterator[TranscriptMessage]:
-        turn: list[
-            TranscriptMessage
-        ] = []  # a question, and its answer so far, that may add nothing
-        has_recalled = False
-        for line, message in self._messages():
-            if message and message.role == USER:
-                yield from self._news(turn, has_recalled)
-                turn = []
-                has_recalled = False
-            if message and (turn or (message.role == USER and only_asks(message.text))):
-                turn.append(message)
-            elif message:
-                yield message
-            if turn:
-                words = line.decode(errors="replace")
-                has_recalled = has_recalled or is_from_memory(words)
-                is_long = sum(len(part.text) for part in turn) > LONGEST_ANSWER
-                if is_long or uses_another_tool(words):
-                    yield from turn
-                    turn = []
-        yield from self._news(turn, has_recalled)
-
-    def _news(self, turn: list[TranscriptMessage], has_recalled: bool) -> list[TranscriptMessage]:
-        """A turn that only asks; nothing of it if the memory answered it, or nothing was found."""
-        answer = "\n".join(message.text for message in turn[1:])
-        if answer and (has_recalled or found_nothing(answer)):
-            return []
-        return turn
+        return without_echoes(self._messages())
 
     def _messages(self) -> Iterator[tuple[bytes, TranscriptMessage | None]]:
         """Yield each line with a record, and the message on it."""
