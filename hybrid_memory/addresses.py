@@ -116,9 +116,7 @@ def without_password(database: str) -> str:
 
     place, _, query = database.partition("?")
     parameters = [
-        parameter
-        for parameter in query.split("&")
-        if parameter.partition("=")[0] not in _PASSWORDS
+        parameter for parameter in query.split("&") if parameter.partition("=")[0] not in _PASSWORDS
     ]
     return "?".join(filter(None, [public_name(place), "&".join(parameters)]))
 

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from .. import config, paths
-from ..addresses import absolute, address_fault, display_name, without_login_password, without_password
+from ..addresses import (
+    absolute,
+    address_fault,
+    display_name,
+    without_login_password,
+    without_password,
+)
 from ..errors import ConfigError, UsageError, suggestion
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples

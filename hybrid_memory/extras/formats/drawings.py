@@ -80,9 +80,7 @@ def canvas(data: bytes) -> Extract:
         if text:
             left, top, right, bottom = _bounds(node)
             x, y = (left + right) / 2, (top + bottom) / 2
-            around = (
-                texts_by_group[id(group)] for group in by_size if _is_in(group, x, y)
-            )
+            around = (texts_by_group[id(group)] for group in by_size if _is_in(group, x, y))
             next(around, paragraphs).append(text)  # the smallest group comes first
     for group in groups:
         label = " ".join(_text(group, "label").split())

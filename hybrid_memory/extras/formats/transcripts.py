@@ -115,14 +115,16 @@ class Transcript:
         Files of Gemini CLI repeat messages that changed, so they are read whole.
         """
         offset = 0  # where the line begins
-        breaks = place.line - 1  # that are still above it
+        position = 0
+        number = 1  # of the line at this position
         self._hashed = size
-        while size > 0 and (block := self._stream.read(min(BLOCK_SIZE, size))):
-            size -= len(block)
-            self._hash.update(block)
-            if breaks:
-                offset, breaks = _after_breaks(block, breaks, offset)
-        is_changed = size or breaks or self._hash.digest() != digest
+        while part := self._stream.readline(min(BLOCK_SIZE, size - position)):
+            self._hash.update(part)
+            position += len(part)
+            if part.endswith(b"\n"):
+                number += 1
+                offset = position if number == place.line else offset
+        is_changed = position < size or number < place.line or self._hash.digest() != digest
         if is_changed or self._repeats_messages(offset):
             self._hash = hasher()
             self._hashed = 0
@@ -255,20 +257,6 @@ class Transcript:
         if not isinstance(record, dict):
             return {}
         return record
-
-
-def _after_breaks(block: bytes, breaks: int, offset: int) -> tuple[int, int]:
-    """Find the place after this many line breaks in a block that begins at `offset`.
-
-    Returns it, or the end of the block, and the number of line breaks that are missing.
-    """
-    found = block.count(b"\n")
-    if found < breaks:
-        return offset + len(block), breaks - found
-    at = 0
-    for _ in range(breaks):
-        at = block.index(b"\n", at) + 1
-    return offset + at, 0
 
 
 def chunks(
