@@ -123,8 +123,7 @@ def _targets(args: Namespace) -> list[Target]:
     Raises UsageError for an unknown host, or if no host is on this machine.
     """
     if args.hosts in ([], [ALL]):
-        home = os.path.expanduser("~")
-        chosen = [host for host in _known().values() if os.path.isdir(host.path([], home))]
+        chosen = [host for host in _known().values() if os.path.isdir(host.path([]))]
         if args.dir:
             chosen = [host for host in chosen if host.has_workspace_settings]
     else:

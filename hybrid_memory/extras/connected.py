@@ -68,7 +68,7 @@ class Target(NamedTuple):
         return [folder] if folder and os.path.isdir(folder) else []
 
     def _change(self, file: File) -> Change:
-        path = self.host.path(file.user, os.path.expanduser("~"))
+        path = self.host.path(file.user)
         if self.workspace is not None:
             path = os.path.join(self.workspace, file.project)
         if file.copy:
@@ -138,7 +138,7 @@ def has_plugin(host: Host) -> bool:
     """Whether the host's own manager of plugins has installed ours for the user."""
     if not host.plugin:
         return False
-    path = host.path(host.plugin["file"], os.path.expanduser("~"))
+    path = host.path(host.plugin["file"])
     values: Any = None
     with suppress(HybridMemoryError, ValueError):
         text = read(path) or ""

@@ -136,7 +136,7 @@ def run_init(args: Namespace) -> int:
 def _plan(args: Namespace) -> InitPlan:
     """Compare what is around the folder with what was ingested before."""
     sources = _sources(args)
-    found = surroundings(args.dir, os.path.expanduser("~"))
+    found = surroundings(args.dir)
     top = real_path(args.dir)
     places = with_free_collections(found.places, sources, top)
     awaited = with_free_collections(found.awaited, sources, top)

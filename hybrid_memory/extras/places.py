@@ -85,10 +85,10 @@ class Surroundings(NamedTuple):
     awaited: list[NotesPlace]
 
 
-def surroundings(folder: str, home: str) -> Surroundings:
+def surroundings(folder: str) -> Surroundings:
     """Find the places to ingest in a folder: first notes, then the notes that agents of the user
-    with this home keep elsewhere for this workspace, then their transcripts. If an agent keeps the
-    sessions of all workspaces together, only those of this workspace count.
+    keep elsewhere for this workspace, then their transcripts. If an agent keeps the sessions of all
+    workspaces together, only those of this workspace count.
 
     A vault is one place. In an agent's workspace, each file in it and each folder with notes is a
     place; skills and ignored files are left out. In a folder that contains vaults, each part with
@@ -112,8 +112,8 @@ def surroundings(folder: str, home: str) -> Surroundings:
         others, left_out = _other_places(top, notes)
         notes = sorted(notes + others)
         left_out.sort()
-    sessions, unknown = _sessions(top, home)
-    found = [place for place in [*notes, *notes_of_hosts(home, top), *sessions] if place.files]
+    sessions, unknown = _sessions(top)
+    found = [place for place in [*notes, *notes_of_hosts(top), *sessions] if place.files]
     awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
     return Surroundings(found, left_out, unknown, awaited)
 
@@ -184,21 +184,21 @@ def _awaited(top: str, names: Iterable[str], found: Iterable[NotesPlace]) -> Ite
             yield NotesPlace(path, kind, NOTES if kind == FOLDER else (), 0, 0)
 
 
-def notes_of_hosts(home: str, top: str) -> Iterator[NotesPlace]:
+def notes_of_hosts(top: str) -> Iterator[NotesPlace]:
     """Yield the notes that agents keep for this workspace outside it."""
-    for path, collection in memory_places(home, top):
+    for path, collection in memory_places(top):
         place = _place(path, OF_HOST)._replace(collection=collection)
         if not is_in(place.path, top):
             yield place
 
 
-def _sessions(top: str, home: str) -> tuple[list[NotesPlace], list[str]]:
+def _sessions(top: str) -> tuple[list[NotesPlace], list[str]]:
     """Return the places of transcripts, and the names of transcripts that do not record where their
     session began.
     """
     places: list[NotesPlace] = []
     unknown: list[str] = []
-    for folder in session_folders(home, workspace=top):
+    for folder in session_folders(workspace=top):
         path = os.path.realpath(folder.path)
         workspace = top if folder.has_all_workspaces else None
         walk = Walk(path, TRANSCRIPTS, workspace=workspace)

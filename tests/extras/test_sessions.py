@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.hosts import session_folders
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run, answer
 
@@ -217,7 +216,3 @@ def test_a_workspace_takes_out_what_does_not_belong_to_it(tmp_path: Path) -> Non
         assert store.stats()["doc_count"] == 2
         Ingest(store, patterns=["*.jsonl"], workspace=str(top)).run([str(sessions)])
         assert [hit["doc_id"] for hit in store.search("secret")] == ["sessions/a.jsonl"]
-
-
-def test_folders_that_do_not_exist_are_no_places(tmp_path: Path) -> None:
-    assert list(session_folders(str(tmp_path), {})) == []
