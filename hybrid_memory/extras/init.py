@@ -32,7 +32,7 @@ from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
 from .connect import memory_options
-from .environment import has, program
+from .environment import program
 from .places import (
     FILE,
     FOLDER,
@@ -57,7 +57,6 @@ KINDS = {
     OF_HOST: "notes of an agent",
     SESSIONS: "session transcripts, private",
 }
-OF_WORKSPACE = "session transcripts of this workspace, private"
 
 
 def init_options(parser: Parser) -> None:
@@ -113,22 +112,18 @@ def run_init(args: Namespace) -> int:
         chosen = chosen + _chosen_sessions(args, plan)
     reports = _ingest(args, chosen) if chosen else []
     is_waiting = bool(plan.awaited) and is_agreed
-    if is_waiting and (plan.notes or not plan.left_out):
+    if is_waiting:
         _await(args, plan.awaited)
     if not opening.is_chosen(usual) and _sources(args):
         workspaces.record(real_path(args.dir), absolute(settings["db_path"]))
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
-    if is_waiting and not plan.notes:
-        print_message(
-            "there are no notes yet; `hybrid-memory update` will ingest those written here"
-        )
-    else:
-        print_message(*_remarks(args, plan, chosen))
-    if args.sessions or any(place.kind == SESSIONS for place in chosen):
-        print_advice(args, *_unknown_sessions_line(plan.unknown_sessions))
-    if not is_for_people:
-        print_advice(args, *_left_out_line(plan.left_out))
+    print_message(*_remarks(args, plan, chosen, is_waiting))
+    asks_for_sessions = args.sessions or any(place.kind == SESSIONS for place in chosen)
+    if plan.unknown_sessions and asks_for_sessions:
+        print_advice(args, _unknown_sessions_line(plan.unknown_sessions))
+    if plan.left_out and not is_for_people:
+        print_advice(args, _left_out_line(plan.left_out))
     is_complete = (plan.notes or is_waiting) and (is_agreed or not plan.new_notes)
     return 1 if not is_complete or any(report["errors"] for report in reports) else 0
 
@@ -283,11 +278,9 @@ def _next_commands(args: Namespace, settings: Settings) -> dict[str, Any]:
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
-    commands = [f'{short} search "what you want to know"']
-    if sys.stdout.isatty() and not args.json and has("serve"):
-        commands.append(f"{short} serve --open   # search as you type, in the browser")
+    search = f'{short} search "what you want to know"'
     return {
-        "next": [*commands, f"{short} list --limit 10", f"{short} doctor", f"{short} connect"],
+        "next": [search, f"{short} list --limit 10", f"{short} doctor", f"{short} connect"],
         "agents_md": paragraph(short),
         "crontab": cron.replace("%", r"\%"),  # cron turns a bare % into a line break
     }
@@ -312,8 +305,7 @@ def _show(args: Namespace, settings: Settings, plan: InitPlan) -> None:
         state = "" if place in plan.new else "; already ingested"
         if place.collection and place.kind != SESSIONS:
             state = f"; as the collection {single_line(place.collection)}"
-        kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
-        lines.append(_line(place, f"{kind}, ", state))
+        lines.append(_line(place, f"{KINDS[place.kind]}, ", state))
     if plan.left_out:
         reason = f"Left out, {_file_count(plan.left_out)}: {REASON}. {WAY_OUT}."
         lines += [reason, *map(_line, plan.left_out)]
@@ -327,22 +319,19 @@ def _line(place: NotesPlace, kind: str = "", state: str = "") -> str:
     return f"  {_abbreviated(place.path)}  ({kind}{size}{state})"
 
 
-def _left_out_line(places: Sequence[NotesPlace]) -> Iterator[str]:
-    if places:
-        names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
-        count = f"{_file_count(places)}: " if len(places) > 1 else ""
-        yield f"left out: {count}{_first(names, 'place')}; {REASON}; {WAY_OUT}"
+def _left_out_line(places: Sequence[NotesPlace]) -> str:
+    names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
+    return f"left out: {_first(names, 'place')}; {REASON}; {WAY_OUT}"
 
 
-def _unknown_sessions_line(paths: Sequence[str]) -> Iterator[str]:
+def _unknown_sessions_line(paths: Sequence[str]) -> str:
     """A line about transcripts that do not record where their session began."""
-    if paths:
-        names = _first([os.path.basename(path) for path in paths], "transcript")
-        problem = plural(len(paths), "transcript does not record", "transcripts do not record")
-        yield (
-            f"left out: {names}; {problem} the folder in which the session began; "
-            "ingest one with `hybrid-memory ingest --path FILE`"
-        )
+    names = _first([os.path.basename(path) for path in paths], "transcript")
+    problem = plural(len(paths), "transcript does not record", "transcripts do not record")
+    return (
+        f"left out: {names}; {problem} the folder in which the session began; "
+        "ingest one with `hybrid-memory ingest --path FILE`"
+    )
 
 
 def _first(names: Sequence[str], noun: str) -> str:
@@ -364,8 +353,12 @@ def _next_steps(answer: dict[str, Any]) -> str:
     )
 
 
-def _remarks(args: Namespace, plan: InitPlan, chosen: Sequence[NotesPlace]) -> Iterator[str]:
-    if not plan.notes:
+def _remarks(
+    args: Namespace, plan: InitPlan, chosen: Sequence[NotesPlace], is_waiting: bool
+) -> Iterator[str]:
+    if is_waiting and not plan.notes:
+        yield "there are no notes yet; `hybrid-memory update` will ingest those written here"
+    elif not plan.notes:
         yield (
             f"there is no markdown in {args.dir}; for other files, run for example "
             '`hybrid-memory ingest --path DIR --pattern "*.txt"`'

@@ -106,8 +106,6 @@ def surroundings(folder: str) -> Surroundings:
         notes = [_place(top, VAULT)]
     elif not notes:
         notes = [_place(top, FOLDER)]
-    elif all(place.kind == VAULT for place in notes):
-        notes = sorted(notes + _other_places(top, notes)[0])
     else:
         others, left_out = _other_places(top, notes)
         notes = sorted(notes + others)

@@ -15,7 +15,6 @@ import pytest
 
 import hybrid_memory
 from hybrid_memory import paths
-from hybrid_memory.extras.environment import EXTRAS, has
 from tests.command import Run, answer, as_process, in_process, in_terminal
 
 # The child only executes another program, so no lock of another thread can stop it.
@@ -385,20 +384,6 @@ def test_the_lines_name_the_provider_that_an_option_chose(workspace: Path, run: 
     lines = answer(run("init", str(workspace), "--yes", "--provider", "builtin"))
     assert "--provider builtin" in lines["crontab"]
     assert "--provider builtin" in lines["agents_md"]
-
-
-def test_a_person_is_told_of_the_page(workspace: Path, environ: dict[str, str], run: Run) -> None:
-    seen = in_terminal(environ, "init", str(workspace), "--yes")
-    lines = [line.strip() for line in seen.splitlines()]
-    told = " serve --open   # search as you type, in the browser"
-    assert any(line.endswith(told) for line in lines)
-    assert "serve" not in json.dumps(answer(run("init", str(workspace), "--yes"))["next"])
-
-
-def test_an_extra_is_there_if_its_package_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert has("watch")
-    monkeypatch.setitem(EXTRAS, "watch", "no_such_package[x]>=1")
-    assert not has("watch")
 
 
 def test_a_person_gets_lines_for_an_agent_and_for_cron(
