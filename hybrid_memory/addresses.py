@@ -19,6 +19,7 @@ _LIKE_ADDRESS = (
 _KEYWORD = r"(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*="
 _WORD = r"""\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\']|\\.)*)(?=\s|$)"""
 _PUBLIC = ("host", "hostaddr", "port", "user", "dbname", "service")
+_PASSWORDS = ("password", "sslpassword")
 
 
 def server_scheme(database: str) -> str | None:
@@ -99,6 +100,23 @@ def public_name(address: str) -> str:
     login, at, host = place.rpartition("@")
     user = login.partition(":")[0]
     return f"{scheme}://{user}{at}{host}"
+
+
+def without_password(database: str) -> str:
+    """Return a database address without its passwords (libpq can find these elsewhere)."""
+    if not is_server(database):
+        return database
+    if is_connection_string(database):
+        words = [
+            f"{key}={value}" for key, value in connection_words(database) if key not in _PASSWORDS
+        ]
+        return " ".join(words)
+
+    place, _, query = database.partition("?")
+    parameters = [
+        parameter for parameter in query.split("&") if parameter.partition("=")[0] not in _PASSWORDS
+    ]
+    return "?".join(filter(None, [public_name(place), "&".join(parameters)]))
 
 
 def without_login_password(url: str) -> str:

@@ -255,6 +255,6 @@ ENGINES = {
 }
 
 COMPLETION = "extras.completion:complete"  # completes a command line for a shell
-EDITOR = "extras.environment:open_result"  # opens the file of a result
+EDITOR = "extras.editor:open_result"  # opens the file of a result
 # HTTP by `requests`; importing it takes as long as three searches
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hybrid_memory import ConfigError, addresses, config, paths
+from hybrid_memory.addresses import without_password
 from hybrid_memory.errors import UsageError
-from hybrid_memory.extras.environment import without_password
 from tests.command import in_process
 
 

@@ -11,14 +11,14 @@ from shlex import join
 from shutil import rmtree
 from typing import Any, TextIO
 
-from ..addresses import absolute
+from ..addresses import absolute, without_password
 from ..config import Settings
 from ..errors import HybridMemoryError, UsageError
 from ..paths import CONFIG
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import print_advice, print_answer, print_message, single_line
-from .asking import can_ask, confirm
+from ..surface.terminal import can_ask, confirm
 from .connected import (
     Target,
     connect,
@@ -28,7 +28,7 @@ from .connected import (
     is_connected,
     read,
 )
-from .environment import program, without_password
+from .environment import program
 from .hosts import Host, hosts
 from .recall.runs import summary
 
@@ -100,13 +100,12 @@ def _run(args: Namespace, *, is_connecting: bool) -> int:
             for folder in [] if is_connecting else target.transcripts():
                 rmtree(folder)
             result["done"] = True
+            if is_connecting and result["trust"]:
+                print_advice(args, result["trust"])
         else:
             is_done = False
-    if not is_asking or args.json:
+    if not is_asking:
         print_answer(args, results, lambda stream: _show_results(results, stream))
-    for result in results:
-        if result["done"] and is_connecting and result["trust"]:
-            print_advice(args, result["trust"])
     if not is_done:
         print_message("nothing was changed; use --yes to change the files without a question")
     return 0 if is_done else 1
@@ -123,8 +122,7 @@ def _targets(args: Namespace) -> list[Target]:
     Raises UsageError for an unknown host, or if no host is on this machine.
     """
     if args.hosts in ([], [ALL]):
-        home = os.path.expanduser("~")
-        chosen = [host for host in _known().values() if os.path.isdir(host.path([], home))]
+        chosen = [host for host in _known().values() if os.path.isdir(host.path([]))]
         if args.dir:
             chosen = [host for host in chosen if host.has_workspace_settings]
     else:

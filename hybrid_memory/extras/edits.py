@@ -23,8 +23,8 @@ def edit(
     change: Callable[[str], str],
     *,
     is_private: Callable[[str], bool] = lambda text: False,
-) -> bool:
-    """Replace the text of a file by what `change` makes of it, and return whether it differs.
+) -> None:
+    """Replace the text of a file by what `change` makes of it.
 
     A missing file is created; its text is "". A symbolic link stays a link, and the file behind it
     keeps its mode and owner. Only its owner may read a file whose new text `is_private`. Raises
@@ -34,17 +34,12 @@ def edit(
     path = os.path.realpath(os.path.expanduser(path))
     folder = os.path.dirname(path)
     with _unchanged_on_error(path):
-        if not os.path.isdir(folder):
-            if not change(""):
-                return False
-            os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         with locked(folder):
             before, status = _read(path)
             after = before[: before.startswith(BOM)] + change(before.removeprefix(BOM))
-            if after == before:
-                return False
-            _replace(path, after, status, is_private(after))
-            return True
+            if after != before:
+                _replace(path, after, status, is_private(after))
 
 
 def append(path: str, addition: Callable[[str], str]) -> str:
@@ -86,25 +81,19 @@ def _unchanged_on_error(path: str) -> Iterator[None]:
         raise HybridMemoryError(f"{problem}; nothing was changed") from error
 
 
-def edit_json(path: str, change: Callable[[str, dict[str, Any]], str], **options: Any) -> bool:
+def edit_json(path: str, change: Callable[[str, dict[str, Any]], str], **options: Any) -> None:
     """As `edit`, for a file with one JSON object. `change` receives the text and its values."""
-    return edit(path, lambda text: change(text, values_of(text)), **options)
+    edit(path, lambda text: change(text, values_of(text)), **options)
 
 
 def _read(path: str) -> tuple[str, os.stat_result | None]:
-    """The text and status of a file; "" and None if it does not exist. A FIFO is not waited for."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
+    """The text and status of a file; "" and None if it does not exist."""
+    if not os.path.exists(path):
         return "", None
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is not a regular file")
-        try:
-            return file.read().decode(), status
-        except UnicodeDecodeError as error:
-            raise ValueError(f"it is not UTF-8 at byte {error.start}") from error
+    if not os.path.isfile(path):
+        raise ValueError("it is not a regular file")
+    with open(path, encoding="utf-8", newline="") as file:
+        return file.read(), os.fstat(file.fileno())
 
 
 def _replace(path: str, text: str, status: os.stat_result | None, is_private: bool) -> None:
@@ -117,9 +106,8 @@ def _replace(path: str, text: str, status: os.stat_result | None, is_private: bo
             file.flush()
             os.fsync(descriptor)
         if status is not None:
-            if hasattr(os, "chown"):
-                with suppress(PermissionError):  # only root may give a file away
-                    os.chown(new, status.st_uid, status.st_gid)
+            with suppress(PermissionError):  # only root may give a file away
+                os.chown(new, status.st_uid, status.st_gid)
             os.chmod(new, stat.S_IMODE(status.st_mode) & (0o700 if is_private else 0o777))
         os.replace(new, path)
     except BaseException:

@@ -1,14 +1,14 @@
 """Our entries in the settings of another program, as JSON or TOML: add them, and remove them again.
 
-`tree` has the entries, nested as in the file. A list adds its elements to the list of the file, and
-any other value is set. Ours are the item NAME of a table, with all that is in it, the commands of
-hooks that start `recall`, and elements of lists and values that equal those of the tree. Entries of
-others stay, in the same group of hooks, too.
+`tree` has the entries, nested as in the file. Hooks are added to those of the file, and any other
+value is set. Ours are the item NAME of a table, with all that is in it, the commands of hooks that
+start `recall`, and values that equal those of the tree. Entries of others stay, in the same group of
+hooks, too.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import toml_text
 from .json_text import values_of, with_value, without_value
@@ -24,19 +24,6 @@ Tree = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
 
-class Leaf(NamedTuple):
-    """A value of a tree. `named` is the path of the item NAME around it."""
-
-    path: tuple[str, ...]
-    value: Any
-    named: tuple[str, ...] | None
-
-    @property
-    def is_addition(self) -> bool:
-        """Whether it is a list of elements for a list of the file."""
-        return isinstance(self.value, list) and self.named is None
-
-
 def with_json(text: str, tree: Tree, defaults: Tree) -> str:
     """Add the entries to a text with one JSON object, and those of `defaults` that it lacks. Our
     hooks are replaced if they differ. Raises ValueError for a text of another shape.
@@ -48,15 +35,14 @@ def with_json(text: str, tree: Tree, defaults: Tree) -> str:
         text = _without(text, path, {})
     for key in defaults.keys() - values.keys():
         text = with_value(text, (key,), defaults[key])
-    for leaf in _leaves(tree):
-        present = _at(values_of(text), leaf.path)
-        if leaf.is_addition:
-            elements = present if isinstance(present, list) else []
-            new = [element for element in leaf.value if element not in elements]
-            for number, element in enumerate(new, len(elements)):
-                text = with_value(text, (*leaf.path, number), element)
-        elif present != leaf.value:
-            text = with_value(text, leaf.path, leaf.value)
+    for path, value in _leaves(tree):
+        present = _at(values_of(text), path)
+        if path[0] == HOOKS:
+            groups = present if isinstance(present, list) else []
+            for number, group in enumerate(value, len(groups)):
+                text = with_value(text, (*path, number), group)
+        elif present != value:
+            text = with_value(text, path, value)
     return text
 
 
@@ -65,20 +51,14 @@ def without_json(text: str, tree: Tree, before: str) -> str:
     the text without them, return, and so do empty lists and objects.
     """
     values = values_of(text)
-    leaves = list(_leaves(tree))
     ours = _hooks(values)
     ours += [path for path in _named(tree) if _at(values, path) is not None]
-    for leaf in leaves:
-        present = _at(values, leaf.path)
-        if leaf.is_addition and isinstance(present, list):
-            found = [number for number, item in enumerate(present) if item in leaf.value]
-            ours += [(*leaf.path, number) for number in found]
     if not ours:
         return text
-    is_plain = [leaf for leaf in leaves if not leaf.named and not leaf.is_addition]
-    ours += [leaf.path for leaf in is_plain if _at(values, leaf.path) == leaf.value]
+    plain = [leaf for leaf in _leaves(tree) if leaf[0][0] != HOOKS and NAME not in leaf[0]]
+    ours += [path for path, value in plain if _at(values, path) == value]
     earlier = values_of(before)
-    for path in reversed(list(dict.fromkeys(ours))):
+    for path in reversed(ours):
         text = _without(text, path, earlier)
     return text
 
@@ -97,21 +77,20 @@ def without_toml(text: str, tree: Tree, before: str) -> str:
     return text
 
 
-def _leaves(
-    tree: Tree, path: tuple[str, ...] = (), named: tuple[str, ...] | None = None
-) -> Iterator[Leaf]:
+def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path and the value of each entry. The hooks of an event are one value."""
     for key, value in tree.items():
-        place = (*path, key)
-        around = named or (place if key == NAME else None)
+        path = (*above, key)
         if isinstance(value, Mapping):
-            yield from _leaves(value, place, around)
+            yield from _leaves(value, path)
         else:
-            yield Leaf(place, value, around)
+            yield path, value
 
 
 def _named(tree: Tree) -> list[tuple[str, ...]]:
     """The paths of the items NAME of a tree."""
-    return list(dict.fromkeys(leaf.named for leaf in _leaves(tree) if leaf.named))
+    inside = [path for path, _ in _leaves(tree) if NAME in path]
+    return list(dict.fromkeys(path[: path.index(NAME) + 1] for path in inside))
 
 
 def _hooks(values: Tree) -> list[Path]:

@@ -94,12 +94,12 @@ class Host(NamedTuple):
     trust: str = ""
     files: Sequence[File] = ()  # empty: `connect` cannot write its settings
 
-    def path(self, paths: Sequence[str], home: str, environ: Mapping[str, str] = os.environ) -> str:
-        """The absolute path of a file of the host, for a user's home and environment; without
-        `paths`, of its folder.
+    def path(self, paths: Sequence[str], environ: Mapping[str, str] = os.environ) -> str:
+        """The absolute path of a file of the host, for a user's environment; without `paths`, of
+        its folder.
         """
-        folder = _first(self.folder, home, environ)
-        return os.path.join(folder, _first(paths, home, environ)) if paths else folder
+        folder = _first(self.folder, environ)
+        return os.path.join(folder, _first(paths, environ)) if paths else folder
 
     @property
     def has_workspace_settings(self) -> bool:
@@ -145,7 +145,7 @@ class SessionFolder(NamedTuple):
 
 
 def session_folders(
-    home: str, environ: Mapping[str, str] = os.environ, workspace: str | None = None
+    environ: Mapping[str, str] = os.environ, workspace: str | None = None
 ) -> Iterator[SessionFolder]:
     """Yield the existing folders in which a user's agents keep transcripts: those of all
     workspaces together, those of a host's agents, and those of this workspace. Without a
@@ -154,7 +154,7 @@ def session_folders(
     for host in hosts().values():
         found: dict[str, SessionFolder] = {}
         for kept in host.transcripts:
-            pattern = host.path(kept.paths, home, environ)
+            pattern = host.path(kept.paths, environ)
             for path, name in _existing(host, pattern, workspace):
                 if os.path.isdir(path):
                     collection = kept.collection.replace("*", name)
@@ -162,15 +162,13 @@ def session_folders(
         yield from found.values()
 
 
-def memory_places(
-    home: str, workspace: str, environ: Mapping[str, str] = os.environ
-) -> Iterator[tuple[str, str]]:
+def memory_places(workspace: str) -> Iterator[tuple[str, str]]:
     """Yield the existing folders and files in which hosts keep notes for this workspace, or for all
     workspaces of the user, each with the collection for them.
     """
     for host in hosts().values():
-        patterns = [host.path(kept.paths, home, environ) for kept in host.notes]
-        moved = _moved_notes(host, home, environ)
+        patterns = [host.path(kept.paths) for kept in host.notes]
+        moved = _moved_notes(host)
         if moved:
             patterns[0] = moved
         for kept, pattern in zip(host.notes, patterns, strict=True):
@@ -178,17 +176,15 @@ def memory_places(
                 yield path, kept.collection
 
 
-def _first(paths: Sequence[str], home: str, environ: Mapping[str, str]) -> str:
+def _first(paths: Sequence[str], environ: Mapping[str, str]) -> str:
     """The first path whose variable, if it begins with one, is set."""
     for path in paths:
         first, _, rest = path.partition("/")
-        if first == "~":
-            first = home
-        elif first.startswith("$"):
-            first = os.path.expanduser(environ.get(first[1:], ""))
+        if first.startswith("$"):
+            first = environ.get(first[1:], "")
         if first:
-            return os.path.join(first, rest) if rest else first
-    raise LookupError(f"none of the variables of {paths} is set")
+            break
+    return os.path.expanduser("/".join(filter(None, [first, rest])))
 
 
 def _existing(host: Host, pattern: str, workspace: str | None) -> Iterator[tuple[str, str]]:
@@ -213,15 +209,13 @@ def _names(folder: str) -> list[str]:
     return []
 
 
-def _moved_notes(host: Host, home: str, environ: Mapping[str, str]) -> str | None:
+def _moved_notes(host: Host) -> str | None:
     """The folder that a host's setting names for its notes; None without one."""
     if not host.notes_setting:
         return None
-    with suppress(OSError, ValueError, RecursionError):
-        file = host.path([host.notes_setting["file"]], home, environ)
-        with open(file, encoding="utf-8") as stream:
-            settings = json.load(stream)
-        path = settings.get(host.notes_setting["key"]) if isinstance(settings, dict) else None
+    with suppress(OSError, ValueError):
+        with open(host.path([host.notes_setting["file"]]), encoding="utf-8") as stream:
+            path = json.load(stream).get(host.notes_setting["key"])
         if isinstance(path, str) and os.path.isabs(path := os.path.expanduser(path)):
             return path
     return None
@@ -253,7 +247,7 @@ def _with_root_file(folder: str, workspace: str) -> list[str]:
     for name in _names(folder):
         with suppress(OSError, ValueError):
             with open(os.path.join(folder, name, ROOT_FILE), encoding="utf-8") as file:
-                root = file.read(4096).strip()
+                root = file.read().strip()
             if root and os.path.realpath(root) == workspace:
                 found.append(name)
     return found

@@ -4,10 +4,10 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from math import ceil
 from shlex import join
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..addresses import absolute, display_name
 from ..config import Settings
@@ -26,14 +26,13 @@ from ..surface.streams import (
     printable,
     single_line,
 )
-from ..surface.terminal import progress_line
+from ..surface.terminal import can_ask, confirm, progress_line
 from ..sync.ingest import Ingest, remember
 from ..sync.reading import cores
 from ..text.characters import plural
 from .agent_text import paragraph
-from .asking import can_ask, confirm
 from .connect import memory_options
-from .environment import has, program
+from .environment import program
 from .places import (
     FILE,
     FOLDER,
@@ -42,13 +41,12 @@ from .places import (
     SESSIONS,
     VAULT,
     NotesPlace,
+    Surroundings,
+    numbered,
     surroundings,
-    with_free_collections,
 )
 
 NAMED = 8  # places listed in one line
-REASON = "skills and ignored files are no notes"
-WAY_OUT = "`hybrid-memory ingest --path PATH` adds any of them"
 AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
 
 KINDS = {
@@ -58,7 +56,6 @@ KINDS = {
     OF_HOST: "notes of an agent",
     SESSIONS: "session transcripts, private",
 }
-OF_WORKSPACE = "session transcripts of this workspace, private"
 
 
 def init_options(parser: Parser) -> None:
@@ -80,33 +77,12 @@ def init_options(parser: Parser) -> None:
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
-class InitPlan(NamedTuple):
-    """What was found: `places` to ingest, those of them that are `new`, places with markdown that
-    are left out, places that `awaited` notes will have, and transcripts of unknown workspaces.
-    """
-
-    places: list[NotesPlace]
-    new: list[NotesPlace]
-    left_out: list[NotesPlace]
-    awaited: list[NotesPlace]
-    unknown_sessions: list[str]
-
-    @property
-    def notes(self) -> list[NotesPlace]:
-        return [place for place in self.places if place.kind != SESSIONS]
-
-    @property
-    def new_notes(self) -> list[NotesPlace]:
-        return [place for place in self.new if place.kind != SESSIONS]
-
-
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
     usual = opening.settings(args)
     settings = _with_separate_memory(args, usual)
-    plan = _plan(args)
-    is_for_people = sys.stdout.isatty() and not args.json
-    if is_for_people:
+    plan = surroundings(args.dir, _sources(args))
+    if sys.stdout.isatty() and not args.json:
         _show(args, settings, plan)
     is_agreed = _agrees(args, plan)
     chosen = plan.new_notes if is_agreed else []
@@ -114,44 +90,26 @@ def run_init(args: Namespace) -> int:
         chosen = chosen + _chosen_sessions(args, plan)
     reports = _ingest(args, chosen) if chosen else []
     is_waiting = bool(plan.awaited) and is_agreed
-    if is_waiting and (plan.notes or not plan.left_out):
+    if is_waiting:
         _await(args, plan.awaited)
     if not opening.is_chosen(usual) and _sources(args):
         memories.record(real_path(args.dir), absolute(settings["db_path"]))
     answer = _answer(args, settings, plan, chosen, reports)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
-    if is_waiting and not plan.notes:
-        print_message(
-            "there are no notes yet; `hybrid-memory update` will ingest those written here"
-        )
-    else:
-        print_message(*_remarks(args, plan, chosen))
-    if args.sessions or any(place.kind == SESSIONS for place in chosen):
-        print_advice(args, *_unknown_sessions_line(plan.unknown_sessions))
-    if not is_for_people:
-        print_advice(args, *_left_out_line(plan.left_out))
+    print_message(*_remarks(args, plan, chosen, is_waiting))
+    asks_for_sessions = args.sessions or any(place.kind == SESSIONS for place in chosen)
+    if plan.unknown_sessions and asks_for_sessions:
+        print_advice(args, _unknown_sessions_line(plan.unknown_sessions))
+    if plan.left_out:
+        print_advice(args, _left_out_line(plan.left_out))
     is_complete = (plan.notes or is_waiting) and (is_agreed or not plan.new_notes)
     return 1 if not is_complete or any(report["errors"] for report in reports) else 0
-
-
-def _plan(args: Namespace) -> InitPlan:
-    """Compare what is around the folder with what was ingested before."""
-    sources = _sources(args)
-    found = surroundings(args.dir, os.path.expanduser("~"))
-    top = real_path(args.dir)
-    places = with_free_collections(found.places, sources, top)
-    awaited = with_free_collections(found.awaited, sources, top)
-    new, left_out, awaited = (
-        [place for place in group if not place.is_ingested_by(sources)]
-        for group in (places, found.left_out, awaited)
-    )
-    return InitPlan(places, new, left_out, awaited, found.unknown_sessions)
 
 
 def _answer(
     args: Namespace,
     settings: Settings,
-    plan: InitPlan,
+    plan: Surroundings,
     chosen: Sequence[NotesPlace],
     reports: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
@@ -183,8 +141,9 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
     if not sources or memories.memory_of(top) or any_near(sources, top):
         return settings
     usual = absolute(settings["db_path"])
-    for path in own_memories(usual, top):
-        args.db = path
+    # Beside the usual one, named after the folder of the workspace
+    for name in numbered(os.path.basename(top) or "workspace"):
+        args.db = os.path.join(os.path.dirname(usual), f"{name}.db")
         settings = opening.settings(args)
         sources = _sources(args)
         if any_near(sources, top) or (not sources and not os.path.exists(args.db)):
@@ -195,16 +154,6 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
         f"{display_name(args.db)}; use --db {display_name(usual)} to ingest it there",
     )
     return settings
-
-
-def own_memories(usual: str, top: str) -> Iterator[str]:
-    """Yield the possible paths of a workspace's memory, beside the `usual` one and named after the
-    workspace's folder.
-    """
-    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
-    yield f"{stem}.db"
-    for number in count(2):
-        yield f"{stem}-{number}.db"
 
 
 def any_near(sources: Iterable[Source], top: str) -> bool:
@@ -221,7 +170,7 @@ def _sources(args: Namespace) -> list[Source]:
         return []
 
 
-def _agrees(args: Namespace, plan: InitPlan) -> bool:
+def _agrees(args: Namespace, plan: Surroundings) -> bool:
     """Whether the user agrees to ingest the new notes; without any notes, those of the future."""
     if not plan.new_notes and (plan.notes or not plan.awaited):
         return True
@@ -229,7 +178,7 @@ def _agrees(args: Namespace, plan: InitPlan) -> bool:
     return args.yes or (can_ask(args) and confirm(question))
 
 
-def _chosen_sessions(args: Namespace, plan: InitPlan) -> list[NotesPlace]:
+def _chosen_sessions(args: Namespace, plan: Surroundings) -> list[NotesPlace]:
     """The new folders of transcripts: they are private, so the user agrees to them separately."""
     sessions = [place for place in plan.new if place.kind == SESSIONS]
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
@@ -249,12 +198,12 @@ def _await(args: Namespace, places: Iterable[NotesPlace]) -> None:
 def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any]]:
     """Return one report for all notes without a collection, and one for each other place."""
     together = [place for place in places if place.collection is None]
-    apart = [place for place in places if place.collection is not None]
+    apart = [[place] for place in places if place.collection is not None]
     reports = []
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
         is_first = store.storage.chunks.count() == 0
-
-        def ingest(paths: list[str], like: NotesPlace) -> None:
+        for group in filter(None, [together, *apart]):
+            like = group[0]
             job = Ingest(
                 store,
                 patterns=like.patterns or NOTES,
@@ -264,12 +213,7 @@ def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any
                 workers=cores(),
                 progress=progress,
             )
-            reports.append(job.run(paths, like.collection))
-
-        if together:
-            ingest([place.path for place in together], together[0])
-        for place in apart:
-            ingest([place.path], place)
+            reports.append(job.run([place.path for place in group], like.collection))
         for report in reports:
             print_message(*report.error_lines())
             print_advice(args, *report.warning_lines(), *report.advice_lines())
@@ -284,11 +228,9 @@ def _next_commands(args: Namespace, settings: Settings) -> dict[str, Any]:
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
-    commands = [f'{short} search "what you want to know"']
-    if sys.stdout.isatty() and not args.json and has("serve"):
-        commands.append(f"{short} serve --open   # search as you type, in the browser")
+    search = f'{short} search "what you want to know"'
     return {
-        "next": [*commands, f"{short} list --limit 10", f"{short} doctor", f"{short} connect"],
+        "next": [search, f"{short} list --limit 10", f"{short} doctor", f"{short} connect"],
         "agents_md": paragraph(short),
         "crontab": cron.replace("%", r"\%"),  # cron turns a bare % into a line break
     }
@@ -307,43 +249,35 @@ def _as_json(place: NotesPlace) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
-def _show(args: Namespace, settings: Settings, plan: InitPlan) -> None:
+def _show(args: Namespace, settings: Settings, plan: Surroundings) -> None:
     lines = [f"Searched {_abbreviated(os.path.abspath(args.dir))}, and the home for sessions."]
     for place in plan.places:
         state = "" if place in plan.new else "; already ingested"
         if place.collection and place.kind != SESSIONS:
             state = f"; as the collection {single_line(place.collection)}"
-        kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
-        lines.append(_line(place, f"{kind}, ", state))
-    if plan.left_out:
-        reason = f"Left out, {_file_count(plan.left_out)}: {REASON}. {WAY_OUT}."
-        lines += [reason, *map(_line, plan.left_out)]
+        size = f"{_file_count([place])}, {_bytes(place.size)}"
+        lines.append(f"  {_abbreviated(place.path)}  ({KINDS[place.kind]}, {size}{state})")
     lines.append(f"The memory is {_abbreviated(display_name(settings['db_path']))}.")
     with output() as stream:
         print(*lines, sep="\n", file=stream)
 
 
-def _line(place: NotesPlace, kind: str = "", state: str = "") -> str:
-    size = f"{_file_count([place])}, {_bytes(place.size)}"
-    return f"  {_abbreviated(place.path)}  ({kind}{size}{state})"
+def _left_out_line(places: Sequence[NotesPlace]) -> str:
+    names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
+    return (
+        f"left out: {_first(names, 'place')}; skills and ignored files are no notes; "
+        "`hybrid-memory ingest --path PATH` adds any of them"
+    )
 
 
-def _left_out_line(places: Sequence[NotesPlace]) -> Iterator[str]:
-    if places:
-        names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
-        count = f"{_file_count(places)}: " if len(places) > 1 else ""
-        yield f"left out: {count}{_first(names, 'place')}; {REASON}; {WAY_OUT}"
-
-
-def _unknown_sessions_line(paths: Sequence[str]) -> Iterator[str]:
+def _unknown_sessions_line(paths: Sequence[str]) -> str:
     """A line about transcripts that do not record where their session began."""
-    if paths:
-        names = _first([os.path.basename(path) for path in paths], "transcript")
-        problem = plural(len(paths), "transcript does not record", "transcripts do not record")
-        yield (
-            f"left out: {names}; {problem} the folder in which the session began; "
-            "ingest one with `hybrid-memory ingest --path FILE`"
-        )
+    names = _first([os.path.basename(path) for path in paths], "transcript")
+    problem = plural(len(paths), "transcript does not record", "transcripts do not record")
+    return (
+        f"left out: {names}; {problem} the folder in which the session began; "
+        "ingest one with `hybrid-memory ingest --path FILE`"
+    )
 
 
 def _first(names: Sequence[str], noun: str) -> str:
@@ -365,8 +299,12 @@ def _next_steps(answer: dict[str, Any]) -> str:
     )
 
 
-def _remarks(args: Namespace, plan: InitPlan, chosen: Sequence[NotesPlace]) -> Iterator[str]:
-    if not plan.notes:
+def _remarks(
+    args: Namespace, plan: Surroundings, chosen: Sequence[NotesPlace], is_waiting: bool
+) -> Iterator[str]:
+    if is_waiting and not plan.notes:
+        yield "there are no notes yet; `hybrid-memory update` will ingest those written here"
+    elif not plan.notes:
         yield (
             f"there is no markdown in {args.dir}; for other files, run for example "
             '`hybrid-memory ingest --path DIR --pattern "*.txt"`'
@@ -385,10 +323,8 @@ def _file_count(places: Iterable[NotesPlace]) -> str:
 
 
 def _bytes(size: int) -> str:
-    if size < 1000:
-        return f"{size:,} bytes"
     if size < 1_000_000:
-        return f"{size / 1000:,.0f} KB"
+        return f"{ceil(size / 1000)} KB"
     return f"{size / 1e6:,.1f} MB"
 
 

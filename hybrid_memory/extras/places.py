@@ -4,7 +4,7 @@ elsewhere in the home.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import NamedTuple
 
 from ..documents.files import BY_OTHERS, SKILL, UNKNOWN_WORKSPACE, Walk
@@ -66,29 +66,45 @@ def with_free_collections(
     for place in places:
         name = place.own_collection or os.path.basename(place.path)
         if name in taken and not place.is_ingested_by(sources):
-            stem = f"{name.removesuffix('.md')}-{os.path.basename(top)}"
-            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+            names = numbered(f"{name.removesuffix('.md')}-{os.path.basename(top)}")
             place = place._replace(collection=next(name for name in names if name not in taken))
         found.append(place)
     return found
 
 
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, and then with numbers: a, a-2, a-3 and so on."""
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
+
+
 class Surroundings(NamedTuple):
-    """What was found around a folder: places to ingest, places with markdown that are left out, the
-    names of transcripts that do not record where their session began, and the usual places of an
-    agent's notes that do not exist or are empty.
+    """What was found around a folder: `places` to ingest, and those of them that no source covers.
+    Also not covered are places with markdown that are left out, and the usual places of an agent's
+    notes that do not exist or are empty. `unknown_sessions` are the names of transcripts that do not
+    record where their session began.
     """
 
     places: list[NotesPlace]
+    new: list[NotesPlace]
     left_out: list[NotesPlace]
-    unknown_sessions: list[str]
     awaited: list[NotesPlace]
+    unknown_sessions: list[str]
+
+    @property
+    def notes(self) -> list[NotesPlace]:
+        return [place for place in self.places if place.kind != SESSIONS]
+
+    @property
+    def new_notes(self) -> list[NotesPlace]:
+        return [place for place in self.new if place.kind != SESSIONS]
 
 
-def surroundings(folder: str, home: str) -> Surroundings:
+def surroundings(folder: str, sources: Sequence[Source]) -> Surroundings:
     """Find the places to ingest in a folder: first notes, then the notes that agents of the user
-    with this home keep elsewhere for this workspace, then their transcripts. If an agent keeps the
-    sessions of all workspaces together, only those of this workspace count.
+    keep elsewhere for this workspace, then their transcripts. If an agent keeps the sessions of all
+    workspaces together, only those of this workspace count. The sources were ingested before.
 
     A vault is one place. In an agent's workspace, each file in it and each folder with notes is a
     place; skills and ignored files are left out. In a folder that contains vaults, each part with
@@ -106,16 +122,20 @@ def surroundings(folder: str, home: str) -> Surroundings:
         notes = [_place(top, VAULT)]
     elif not notes:
         notes = [_place(top, FOLDER)]
-    elif all(place.kind == VAULT for place in notes):
-        notes = sorted(notes + _other_places(top, notes)[0])
     else:
         others, left_out = _other_places(top, notes)
         notes = sorted(notes + others)
         left_out.sort()
-    sessions, unknown = _sessions(top, home)
-    found = [place for place in [*notes, *notes_of_hosts(home, top), *sessions] if place.files]
+    sessions, unknown = _sessions(top)
+    found = [place for place in [*notes, *notes_of_hosts(top), *sessions] if place.files]
     awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
-    return Surroundings(found, left_out, unknown, awaited)
+    found = with_free_collections(found, sources, top)
+    awaited = with_free_collections(awaited, sources, top)
+    new, left_out, awaited = (
+        [place for place in group if not place.is_ingested_by(sources)]
+        for group in (found, left_out, awaited)
+    )
+    return Surroundings(found, new, left_out, awaited, unknown)
 
 
 def _is_of_agent(names: Iterable[str]) -> bool:
@@ -184,21 +204,21 @@ def _awaited(top: str, names: Iterable[str], found: Iterable[NotesPlace]) -> Ite
             yield NotesPlace(path, kind, NOTES if kind == FOLDER else (), 0, 0)
 
 
-def notes_of_hosts(home: str, top: str) -> Iterator[NotesPlace]:
+def notes_of_hosts(top: str) -> Iterator[NotesPlace]:
     """Yield the notes that agents keep for this workspace outside it."""
-    for path, collection in memory_places(home, top):
+    for path, collection in memory_places(top):
         place = _place(path, OF_HOST)._replace(collection=collection)
         if not is_in(place.path, top):
             yield place
 
 
-def _sessions(top: str, home: str) -> tuple[list[NotesPlace], list[str]]:
+def _sessions(top: str) -> tuple[list[NotesPlace], list[str]]:
     """Return the places of transcripts, and the names of transcripts that do not record where their
     session began.
     """
     places: list[NotesPlace] = []
     unknown: list[str] = []
-    for folder in session_folders(home, workspace=top):
+    for folder in session_folders(workspace=top):
         path = os.path.realpath(folder.path)
         workspace = top if folder.has_all_workspaces else None
         walk = Walk(path, TRANSCRIPTS, workspace=workspace)

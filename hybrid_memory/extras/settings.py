@@ -7,14 +7,19 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from .. import config, paths
-from ..addresses import absolute, address_fault, display_name, without_login_password
+from ..addresses import (
+    absolute,
+    address_fault,
+    display_name,
+    without_login_password,
+    without_password,
+)
 from ..errors import ConfigError, UsageError, suggestion
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import json_text, print_advice, print_answer, single_line
 from ..surface.terminal import Style
 from .edits import edit_json
-from .environment import without_password
 from .json_text import values_of, with_value, without_value
 
 URL_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]+@")

@@ -1,9 +1,10 @@
-"""The user's terminal: colours, links, tables and a progress line."""
+"""The user's terminal: colours, links, tables, questions and a progress line."""
 
 import os
 import shutil
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
@@ -145,6 +146,21 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
             f"{row[0]:<{day}}  {row[1]:>{chunks}}  {row[2]:>{pending}}  {row[3]:>{size}}  {row[4]}"
         )
         print(f"{style.dim}{line}{style.off}" if row is rows[0] else line, file=stream)
+
+
+def can_ask(args: Namespace) -> bool:
+    """Whether a command may ask: on a terminal, without --json and without --yes."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
+
+
+def confirm(question: str, default: bool = True) -> bool:
+    """Ask a question, and return `default` for an empty answer."""
+    try:
+        reply = input(f"{question} {'[Y/n]' if default else '[y/N]'} ").strip().lower()
+    except EOFError:
+        print()
+        return False
+    return reply in ("y", "yes") if reply else default
 
 
 def progress_line(quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:

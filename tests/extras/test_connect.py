@@ -183,61 +183,6 @@ def test_what_others_wrote_meanwhile_stays(home: Path, run: Run) -> None:
     assert claude["hooks"]["Stop"] == [{"hooks": [{"type": "command", "command": "date"}]}]
 
 
-def edited(name: str, text: str, number: int) -> str:
-    """Settings as a host writes them again: with a table or hook of its own beside ours."""
-    own = f"r{number}"
-    if name.endswith(".toml"):
-        table = f'[{own}]\n# of the host\ntrust_level = "trusted"\n'
-        lines = text.splitlines(keepends=True)
-        starts = [at for at, line in enumerate(lines) if line.startswith("[")] or [len(lines)]
-        at = starts[number % len(starts)]
-        return "".join([*lines[:at], table, *lines[at:]])
-    values = json.loads(text or "{}")
-    hook = {"command": own}
-    for entries in values.get("hooks", {}).values():
-        group = entries[-1].get("hooks", entries)
-        group.insert(number % (len(group) + 1), hook)
-    return json.dumps({own: number, **values} if number % 2 else {**values, own: number}, indent=2)
-
-
-def without_ours(values: Any) -> Any:
-    """Settings without what `connect` adds to them, and what is empty without it."""
-    if isinstance(values, dict):
-        if "recall --host" in str(values.get("command")):
-            return None
-        rest = {key: without_ours(value) for key, value in values.items() if key != "hybrid-memory"}
-    elif isinstance(values, list):
-        rest = [without_ours(value) for value in values]
-        return [value for value in rest if value is not None] or None
-    else:
-        return values
-    return {key: value for key, value in rest.items() if value is not None} or None
-
-
-@pytest.mark.parametrize("host", [name for name in CONNECTED if name != "openclaw"])
-def test_what_the_host_writes_between_stays_in_twenty_rounds(
-    host: str, home: Path, run: Run, tmp_path: Path
-) -> None:
-    write(home)
-    for number in range(20):
-        [result] = answer(run("connect", host, "--yes"))
-        names = [os.path.relpath(change["path"], home) for change in result["changes"]]
-        expected = {}
-        for name in set(names) & SETTINGS.keys():
-            load = tomllib.loads if name.endswith(".toml") else json.loads
-            text = edited(name, (home / name).read_text("utf-8-sig"), number)
-            (home / name).write_text(text)
-            expected[name] = without_ours(load(text))
-        database = str(tmp_path / f"{number}.db")
-        answer(run("connect", host, "--yes", "--db", database))
-        answer(run("disconnect", host, "--yes"))
-        assert expected
-        for name, values in expected.items():
-            load = tomllib.loads if name.endswith(".toml") else json.loads
-            assert load((home / name).read_text()) == values, (name, number)
-    assert not any(state["connected"] for state in answer(run("connect")))
-
-
 def test_a_skill_and_a_server_that_users_added_themselves_return(home: Path, run: Run) -> None:
     skill = home / ".claude/skills/hybrid-memory/SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -255,18 +200,6 @@ def test_a_skill_and_a_server_that_users_added_themselves_return(home: Path, run
         "later": 1,
     }
     assert files(home) | {".claude.json": before[".claude.json"]} == before
-
-
-def test_a_slot_returns_to_the_plugin_that_had_it(home: Path, run: Run) -> None:
-    write(home)
-    file = home / ".openclaw/openclaw.json"
-    before = json.loads(file.read_text())
-    answer(run("connect", "openclaw", "--yes"))
-    connected = json.loads(file.read_text())
-    assert connected["plugins"]["slots"] == {"memory": "hybrid-memory"}
-    file.write_text(json.dumps(connected | {"later": 1}))
-    answer(run("disconnect", "openclaw", "--yes"))
-    assert json.loads(file.read_text()) == before | {"later": 1}
 
 
 @pytest.mark.parametrize(
@@ -293,27 +226,11 @@ def test_disconnect_removes_our_transcripts(
     assert [hit["text"] for hit in answer(run("search", "okapi"))] == ["User: The okapi is blue."]
 
 
-def test_links_stay_links(home: Path, run: Run, tmp_path: Path) -> None:
-    dotfiles = tmp_path / "dotfiles.json"
-    dotfiles.write_text('{"model": "opus"}\n')
-    (home / ".claude/settings.json").symlink_to(dotfiles)
-    before = files(home)
-    answer(run("connect", "claude", "--yes"))
-    assert "recall" in dotfiles.read_text()
-    assert (home / ".claude/settings.json").is_symlink()
-    answer(run("disconnect", "claude", "--yes"))
-    assert files(home) == before
-    assert dotfiles.read_text() == '{"model": "opus"}\n'
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         (".claude/settings.json", '{"model": '),
-        (".claude/settings.json", '{"hooks": []}'),
         (".claude/settings.json", '{"hooks": {"Stop": {}}}'),
-        (".claude.json", '{"mcpServers": 3}'),
-        (".claude.json", "[]"),
         (".claude/skills/hybrid-memory/SKILL.md", "mine\n"),
     ],
 )

@@ -117,7 +117,7 @@ JSON_TREE = {
         event: [{"hooks": [hook(HOOK, timeout=5)]}] for event in ("SessionStart", "Prompt", "Stop")
     },
     "mcpServers": {"hybrid-memory": SERVER},
-    "plugins": {"load": {"paths": ["/share/plugin"]}, "slots": {"memory": "hybrid-memory"}},
+    "plugins": {"slots": {"memory": "hybrid-memory"}},
 }
 OLD_HOOKS = [
     HOOK,
@@ -179,9 +179,7 @@ def test_only_our_entries_leave_a_json_file(
         servers = mixed.setdefault("mcpServers", {})
         servers["hybrid-memory"] = SERVER | {"disabled": True}
     if data.draw(st.booleans()):
-        paths = mixed.setdefault("plugins", {}).setdefault("load", {}).setdefault("paths", [])
-        paths.insert(data.draw(st.integers(0, len(paths))), "/share/plugin")
-        mixed["plugins"]["slots"] = {"memory": "hybrid-memory"}
+        mixed.setdefault("plugins", {})["slots"] = {"memory": "hybrid-memory"}
     keys = data.draw(st.permutations(list(mixed)))
     text = json.dumps({key: mixed[key] for key in keys}, ensure_ascii=False, **layout)
     rest = without_json(text, JSON_TREE, "")
@@ -204,8 +202,20 @@ def test_entries_are_added_once_and_removed_without_a_trace(
     assert without_json(left, JSON_TREE, text) == left
 
 
+def test_without_other_entries_a_value_like_ours_is_theirs() -> None:
+    text = '{"plugins": {"slots": {"memory": "hybrid-memory"}}}'
+    assert without_json(text, JSON_TREE, "") == text
+
+
 def test_what_was_replaced_or_empty_returns() -> None:
     text = '{"hooks": {"Stop": [], "Prompt": []}, "plugins": {"slots": {"memory": "core"}}}'
     connected = with_json(text, JSON_TREE, {})
     later = json.dumps(json.loads(connected) | {"later": 1})
     assert json.loads(without_json(later, JSON_TREE, text)) == json.loads(text) | {"later": 1}
+
+
+def test_hooks_of_events_that_are_gone_leave_with_the_next_connect() -> None:
+    values = json.loads(with_json("{}", JSON_TREE, {}))
+    values["hooks"]["Older"] = [hook(OLD_HOOKS[2])]
+    again = json.loads(with_json(json.dumps(values), JSON_TREE, {}))
+    assert again["hooks"].keys() == JSON_TREE["hooks"].keys()

@@ -1,106 +1,68 @@
 """How a missing package is added to the environment at hand, and what the pages tell to install."""
 
-import json
-import os
 import re
-import shlex
-import shutil
-import subprocess
 import sys
 import tomllib
-import venv
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from hybrid_memory import paths
+from hybrid_memory.extras import environment
 from hybrid_memory.extras.environment import EXTRAS, STANDARD
-from tests.test_docs import PAGES, ROOT, shell_lines, text
+from tests.test_docs import PAGES, ROOT, text
 
 PROJECT = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-ASK = "import json; from hybrid_memory.extras.environment import install_command; print(json.dumps(install_command('serve', ['a>=2', 'b'])))"
-
-INSTALLERS = [
-    ("pip", "install"),
-    ("uv", "tool", "install"),
-    ("uv", "pip", "install"),
-    ("uv", "add"),
-    ("pipx", "install"),
-]
-WITH_VALUE = ("--with", "--python", "--project", "--extra")
-REQUIREMENTS = " ".join(EXTRAS.values()).split()
-THIRD_PARTY = {*REQUIREMENTS, *(requirement.partition(">")[0] for requirement in REQUIREMENTS)}
+TOOL = ["uv", "tool", "install", "--editable"]
 
 
-def command(environment: Path, package: Path, **environ: str) -> list[str]:
-    """What a process of this environment says that adds two packages, with our package imported from a folder."""
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(package), **environ}
-    done = subprocess.run(
-        [environment / "bin/python", "-c", ASK],
-        cwd=environment,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: list[str] = json.loads(done.stdout)
-    return found
+@pytest.mark.parametrize(
+    ("present", "place", "has_pip", "package", "command"),
+    [
+        ([], "venv", True, "", [sys.executable, "-m", "pip", "install", "a>=2", "b"]),
+        ([], "venv", False, "", ["uv", "pip", "install", "--python", "{}/venv", "a>=2", "b"]),
+        (["pyproject.toml", "venv/uv-receipt.toml"], "venv", False, "", [*TOOL, "{}[standard]"]),
+        (["pyproject.toml", "venv/uv-receipt.toml"], "venv", False, "fastembed", [*TOOL, "{}[all]"]),
+        (["venv/uv-receipt.toml"], "venv", False, "", ["uv", "pip", "install", "--python", "{}/venv", "a>=2", "b"]),
+        ([], ".venv", False, "", ["uv", "sync", "--inexact", "--extra", "serve", "--project", "{}"]),
+        ([], ".venv", True, "", [sys.executable, "-m", "pip", "install", "a>=2", "b"]),
+    ],
+    ids=["pip", "no pip", "tool", "tool with more", "tool of a copy", "checkout", "checkout with pip"],
+)  # fmt: skip
+def test_packages_are_added_as_the_environment_was_made(
+    present: list[str],
+    place: str,
+    has_pip: bool,
+    package: str,
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in present:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = {"pip": has_pip, package: True}
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / place))
+    monkeypatch.setattr(paths, "CHECKOUT", str(tmp_path))
+    monkeypatch.setattr(environment, "CHECKOUT", str(tmp_path))
+    monkeypatch.setattr(environment, "find_spec", found.get)
+    expected = [word.replace("{}", str(tmp_path)) for word in command]
+    assert environment.install_command("serve", ["a>=2", "b"]) == expected
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    """An environment without pip."""
-    venv.create(tmp_path / "venv", symlinks=True)
-    return tmp_path / "venv"
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    folder = tmp_path / "check out"
-    shutil.copytree(ROOT / "hybrid_memory", folder / "hybrid_memory")
-    shutil.copy(ROOT / "pyproject.toml", folder)
-    return folder
-
-
-def test_where_pip_is_it_adds_the_package(bare: Path) -> None:
-    [packages] = bare.glob("lib/python*/site-packages")
-    (packages / "pip.py").touch()
-    assert command(bare, ROOT) == [str(bare / "bin/python"), "-m", "pip", "install", "a>=2", "b"]
-
-
-def test_an_environment_without_pip_is_named_to_uv(bare: Path) -> None:
-    assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
-
-
-def test_a_tool_of_uv_is_installed_again_from_the_checkout(bare: Path, tmp_path: Path) -> None:
-    (bare / "uv-receipt.toml").touch()
-    assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", f"{ROOT}[standard]"]
-    [packages] = bare.glob("lib/python*/site-packages")
-    (packages / "fastembed.py").touch()  # it stays
-    assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", f"{ROOT}[all]"]
-    (packages / "fastembed.py").unlink()
-    copied = tmp_path / "copied"
-    shutil.copytree(ROOT / "hybrid_memory", copied / "hybrid_memory")
-    assert command(bare, copied) == ["uv", "pip", "install", "--python", str(bare), "a>=2", "b"]
-
-
-@pytest.mark.parametrize("place", [".venv", "elsewhere/env"])
-def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str) -> None:
-    venv.create(checkout / place, symlinks=True)
-    environ = {} if place == ".venv" else {"UV_PROJECT_ENVIRONMENT": place}
-    expected = [
-        "uv",
-        "sync",
-        "--inexact",
-        "--extra",
-        "serve",
-        "--project",
-        str(checkout),
-    ]
-    assert command(checkout / place, checkout, **environ) == expected
-    [packages] = (checkout / place).glob("lib/python*/site-packages")
-    (packages / "pip.py").touch()  # as `python -m venv` makes it, not uv
-    assert command(checkout / place, checkout, **environ)[1:3] == ["-m", "pip"]
+def test_the_program_is_named_as_the_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "hybrid-memory"
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    assert environment.program() == [sys.executable, "-m", "hybrid_memory"]  # not executable
+    script.touch(0o755)
+    assert environment.program() == ["hybrid-memory"]
+    assert environment.program(for_cron=True) == [str(script)]
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert environment.program() == [str(script)]
 
 
 def test_the_extras_are_those_of_the_project() -> None:
@@ -110,57 +72,14 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert extras == {extra: requirements.split() for extra, requirements in EXTRAS.items()}
 
 
-def installed(lines: Iterator[str]) -> list[str]:
-    """What is installed by shell lines: every argument of an installer that is neither an option nor an option's value."""
-    found = []
-    for line in lines:
-        try:
-            words = shlex.split(line, comments=True)
-        except ValueError:
-            words = line.split()
-        for number in range(len(words)):
-            for installer in INSTALLERS:
-                if tuple(words[number : number + len(installer)]) == installer:
-                    rest = words[number + len(installer) :]
-                    ends = next(
-                        (i for i, word in enumerate(rest) if word in ("&&", ";", "|", "||")),
-                        len(rest),
-                    )
-                    found += [
-                        word
-                        for before, word in zip(["", *rest], rest[:ends], strict=False)
-                        if before == "--with" or not (word.startswith("-") or before in WITH_VALUE)
-                    ]
-    return found
-
-
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
-def test_pages_install_the_checkout_or_a_package_of_an_extra(page: Path) -> None:
-    extras = "|".join([*EXTRAS, "standard", "all"])
-    for name in installed(shell_lines(text(page))):
-        assert (
-            re.fullmatch(
-                rf"(?:\.|hybrid-memory-search)(?:\[(?:{extras})(?:,(?:{extras}))*\])?", name
-            )
-            or name in THIRD_PARTY
-        ), name
-
-
-def test_pages_install_a_tool_as_an_editable_checkout() -> None:
-    lines = [
-        line for page in PAGES for line in shell_lines(text(page)) if "uv tool install" in line
-    ]
-    assert len(lines) >= 5
-    assert all(line.startswith("uv tool install --editable ") for line in lines)
-
-
-def test_install_lines_are_recognised() -> None:
-    lines = [
-        "pip install hybrid-memory",
-        "python -m pip install 'hybrid-memory[mcp]' && ls",
-        "uv tool install --editable '.[mcp]' --with rich",
-    ]
-    assert installed(iter(lines)) == ["hybrid-memory", "hybrid-memory[mcp]", ".[mcp]", "rich"]
+def test_pages_install_the_editable_checkout_or_our_name_on_the_index(page: Path) -> None:
+    """Another program is called "hybrid-memory" on the index."""
+    installs = re.findall(r"\b(?:pipx?|tool) install[^`\n]*|\buv add[^`\n]*", text(page))
+    for line in installs:
+        if "tool install" in line:
+            assert line.startswith("tool install --editable "), line
+        assert not re.search(r"\bhybrid-memory(?!-search)\b", line), line
 
 
 def test_code_tells_to_install_in_one_module_only() -> None:
@@ -174,16 +93,10 @@ def test_code_tells_to_install_in_one_module_only() -> None:
     assert PROJECT["scripts"] == {"hybrid-memory": "hybrid_memory.cli:entry_point"}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
-def test_message_names_package_and_command(bare: Path) -> None:
-    code = "from hybrid_memory.extras.environment import missing_package; print(missing_package('`hybrid-memory serve`', 'serve'))"
-    done = subprocess.run(
-        [bare / "bin/python", "-c", code],
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == (
+def test_message_names_package_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["uv", "pip", "install", "starlette>=0.40", "uvicorn>=0.30"]
+    monkeypatch.setattr(environment, "install_command", lambda extra, requirements: command)
+    assert environment.missing_package("`hybrid-memory serve`", "serve") == (
         "`hybrid-memory serve` needs the Python package starlette and uvicorn, which this environment does not have; "
-        f"add it with `uv pip install --python {shlex.quote(str(bare))} 'starlette>=0.40' 'uvicorn>=0.30'`\n"
+        "add it with `uv pip install 'starlette>=0.40' 'uvicorn>=0.30'`"
     )

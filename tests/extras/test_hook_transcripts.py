@@ -20,15 +20,9 @@ from tests.command import as_process, in_process
 SECRET = "password=hunter2hunter2"
 MESSAGE = {"role": "user", "content": f"The blue okapi door, {SECRET}, is locked."}
 SAID = json.dumps({"type": "user", "sessionId": "a", "message": MESSAGE}) + "\n"
-CODEX = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "okapi"}]}
 FORMS = {
     "claude": SAID,
-    "claude, titled": json.dumps({"type": "summary", "summary": "Doors"}) + "\n",
-    "codex": json.dumps({"type": "response_item", "payload": CODEX}) + "\n",
     "openclaw": json.dumps({"type": "session", "version": 3, "id": "a"}) + "\n",
-    "pi": json.dumps({"type": "message", "message": MESSAGE}) + "\n",
-    "cursor": json.dumps({"role": "user", "message": {"content": "okapi"}}) + "\n",
-    "gemini": json.dumps({"id": "a", "type": "gemini", "content": "okapi"}) + "\n",
     "after other lines": "not JSON\n" + json.dumps({"a": 1}) + "\n" + SAID,
 }
 PROJECTS = ".claude/projects/-x"
@@ -59,37 +53,28 @@ def link(name: str, target: str, below: str = "") -> Callable[[Path], str]:
     return make
 
 
-def special(make_it: Callable[[Path], None]) -> Callable[[Path], str]:
-    def make(home: Path) -> str:
-        path = home / PROJECTS / "a.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        make_it(path)
-        return str(path)
-
-    return make
+def fifo(home: Path) -> str:
+    path = home / PROJECTS / "a.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    return str(path)
 
 
 OUTSIDE, FORM = "not in a folder", "it has no line in the format"
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a system file": (lambda home: "/etc/passwd", OUTSIDE),
-    "a device": (lambda home: "/dev/zero", OUTSIDE),
     "a transcript elsewhere": (write("elsewhere/a.jsonl"), OUTSIDE),
-    "a relative path": (lambda home: "etc/passwd", OUTSIDE),
-    "the settings of an agent": (write(".claude/settings.json"), OUTSIDE),
     "a way out": (
         lambda home: f"{write(f'{PROJECTS}/b.jsonl')(home)}/../../../../elsewhere/a.jsonl",
         OUTSIDE,
     ),
     "a link out": (link(f"{PROJECTS}/a.jsonl", "{}/elsewhere/a.jsonl"), OUTSIDE),
     "a folder that leads out": (link(PROJECTS, "{}/elsewhere", "a.jsonl"), OUTSIDE),
-    "a FIFO": (special(os.mkfifo), "not a regular file"),
-    "a folder": (special(Path.mkdir), "not a regular file"),
+    "a FIFO": (fifo, "not a regular file"),
     "markdown": (write(f"{PROJECTS}/memory/MEMORY.md", "# okapi"), "its name"),
     "markdown by another name": (write(f"{PROJECTS}/a.jsonl", "# okapi\n\nA note."), FORM),
     "lines of JSON": (write(f"{PROJECTS}/a.jsonl", '{"okapi": 1}\n[1]\n"x"\n'), FORM),
     "a number": (lambda home: 5, "not a path"),
-    "a NUL": (lambda home: "/etc/passwd\0.jsonl", "not a path"),
-    "no Unicode": (lambda home: "/\ud800.jsonl", "not a path"),
 }
 
 
@@ -165,19 +150,7 @@ def test_every_form_of_a_transcript_is_taken(home: Path, form: str) -> None:
 
 @pytest.mark.parametrize(
     ("variable", "folder"),
-    [
-        ("", ".claude/projects/-x"),
-        ("CLAUDE_CONFIG_DIR", "moved/projects/-x"),
-        ("", ".codex/sessions/2026/03/01"),
-        ("CODEX_HOME", "moved/sessions/2026/03/01"),
-        ("", ".openclaw/agents/main/sessions"),
-        ("OPENCLAW_STATE_DIR", "moved/agents/main/sessions"),
-        ("", ".pi/agent/sessions/--x--"),
-        ("", ".cursor/projects/x/agent-transcripts/a"),
-        ("", ".gemini/tmp/x/chats"),
-        ("GEMINI_CLI_HOME", "moved/.gemini/tmp/x/chats"),
-        ("XDG_STATE_HOME", "moved/hybrid-memory/transcripts/opencode"),
-    ],
+    [("", ".codex/sessions/2026/03/01"), ("GEMINI_CLI_HOME", "moved/.gemini/tmp/x/chats")],
 )
 def test_folders_of_agents_are_known(home: Path, variable: str, folder: str) -> None:
     path = write(f"{folder}/a.jsonl")(home)
@@ -320,24 +293,17 @@ def test_transcripts_that_an_agent_deletes_keep_their_passages_without_a_word(ho
         return write(f"{PROJECTS}/{name}.jsonl", json.dumps(record) + "\n")(home)
 
     session("elsewhere", "secretary bird", "elsewhere")
-    paths = [session(f"s{number}", f"okapi{number}", "work") for number in range(3)]
-    done = command(home, "recall", stdin=hook(paths[0], "Stop") | {"cwd": str(home / "work")})
+    path = session("here", "okapi", "work")
+    done = command(home, "recall", stdin=hook(path, "Stop") | {"cwd": str(home / "work")})
     assert (done.returncode, done.stdout) == (0, "")
-    wait_until(lambda: json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 4)
-    os.unlink(paths[0])
-    for left in (paths[1:], []):
-        for path in left:
-            os.unlink(path)
+    wait_until(lambda: json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 2)
+    for gone in (os.unlink, lambda path: shutil.rmtree(home / ".claude")):
+        gone(path)
         done = command(home, "update", "--quiet")
         assert (done.returncode, done.stderr) == (0, "")
-        found = command(home, "search", "door okapi1", "--refresh", "--json")
-        assert (found.stderr, "okapi1" in found.stdout) == ("", True)
+        found = command(home, "search", "painted door", "--refresh", "--json")
+        assert (found.stderr, "okapi" in found.stdout) == ("", True)
         assert "secretary" not in found.stdout
-        if not left:
-            shutil.rmtree(home / ".claude")
-    done = command(home, "update", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "PROBLEM" not in command(home, "doctor").stdout
     assert all(finding["ok"] is not False for finding in json.loads(command(home, "doctor").stdout))
 
 

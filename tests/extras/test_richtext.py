@@ -11,7 +11,6 @@ from hybrid_memory import HybridStore
 from hybrid_memory.browse.passage import read
 from hybrid_memory.extras.formats import epub, html, odt
 from hybrid_memory.extras.formats.extracted import ExtractError
-from hybrid_memory.extras.formats.zipped_xml import MAX_XML
 from hybrid_memory.sync.ingest import Ingest
 
 PAGE = """\
@@ -116,7 +115,7 @@ def test_of_a_page_that_marks_its_main_part_this_is_read(page: str, text: str) -
     assert html.extract(page.encode()).text == text
 
 
-@pytest.mark.parametrize("unit", ["<a href=x>y", "<ul><li>x", "<table><tr><td>", "</p>", "<main>"])
+@pytest.mark.parametrize("unit", ["<a href=x>y", "<ul><li>x", "<blockquote>x"])
 def test_elements_that_are_never_closed_make_a_text_in_proportion(unit: str) -> None:
     small, large = (html.extract(unit.encode() * count).text for count in (2_000, 4_000))
     assert len(large) <= 2 * len(small) + 100
@@ -227,71 +226,35 @@ def test_a_list_without_text_leaves_no_line() -> None:
     assert found.text == "one\n\ntwo\n"
 
 
-BOMB = "<!DOCTYPE a [<!ENTITY b 'cc'>]>"
-LARGE = b" " * (MAX_XML + 1)
-
-
 @pytest.mark.parametrize(
-    ("make", "kind"),
+    ("extract", "data", "kind"),
     [
-        (lambda: b"", "damaged"),
-        (lambda: packed({"a": "b"}), "damaged"),
-        (lambda: book(**{"META-INF/container.xml": BOMB + CONTAINER}), "damaged"),
-        (lambda: book(**{"OPS/two.xhtml": LARGE}), "size"),
+        (epub.extract, packed({"a": "b"}), "damaged"),
         (
-            lambda: book(**{"META-INF/encryption.xml": "<a><b URI='OPS/two.xhtml'/></a>"}),
+            epub.extract,
+            book(**{"META-INF/encryption.xml": "<a><b URI='OPS/two.xhtml'/></a>"}),
             "encrypted",
         ),
-        (lambda: book()[:-30], "damaged"),
+        (odt.extract, office("<text:p>"), "damaged"),
+        (odt.extract, packed({"content.xml": "<a/>"}), "damaged"),
+        (odt.extract, office(**{"META-INF/manifest.xml": "<m:encryption-data/>"}), "encrypted"),
     ],
-    ids=["empty", "no book", "entity", "bomb", "encrypted", "cut off"],
+    ids=["no book", "encrypted book", "not closed", "no text", "encrypted text"],
 )
-def test_a_bad_book_is_an_error_that_says_why(make: Callable[[], bytes], kind: str) -> None:
+def test_a_bad_file_is_an_error_that_says_why(
+    extract: Callable[[bytes], object], data: bytes, kind: str
+) -> None:
     with pytest.raises(ExtractError) as error:
-        epub.extract(make())
+        extract(data)
     assert error.value.kind == kind
 
 
-@pytest.mark.parametrize(
-    ("make", "kind"),
-    [
-        (lambda: office("<text:p>"), "damaged"),
-        (lambda: packed({"content.xml": BOMB + "<a/>"}), "damaged"),
-        (lambda: packed({"content.xml": "<a/>"}), "damaged"),
-        (lambda: packed({"content.xml": LARGE}), "size"),
-        (lambda: office(**{"META-INF/manifest.xml": "<m:encryption-data/>"}), "encrypted"),
-        (lambda: office("<text:section>" * 30_000 + "</text:section>" * 30_000), "damaged"),
-    ],
-    ids=["not closed", "entity", "no text", "bomb", "encrypted", "nested"],
-)
-def test_a_bad_odt_is_an_error_that_says_why(make: Callable[[], bytes], kind: str) -> None:
-    with pytest.raises(ExtractError) as error:
-        odt.extract(make())
-    assert error.value.kind == kind
-
-
-def test_a_damaged_chapter_or_part_costs_what_it_says() -> None:
-    data = book().replace(b"First.", b"First!")  # it is packed, so this is another one
-    whole = bytearray(book(**{"OPS/extra.xhtml": "x"}))
-    at = whole.index(b"OPS/two.xhtml") + len("OPS/two.xhtml")
-    whole[at + 4] ^= 0xFF
-    found = epub.extract(bytes(whole))
+def test_a_missing_chapter_costs_what_it_says() -> None:
+    found = epub.extract(book(**{"OPS/book.opf": OPF.replace("two.xhtml", "gone.xhtml")}))
     assert "Last." in found.text
-    assert [kind for _, kind in found.warnings] == ["damaged part"]
-    assert epub.extract(data).warnings == []
-    missing = epub.extract(book(**{"OPS/book.opf": OPF.replace("two.xhtml", "gone.xhtml")}))
-    assert missing.warnings == [
+    assert found.warnings == [
         ("these damaged or missing parts are left out: OPS/gone.xhtml", "damaged part")
     ]
-    report = odt.extract(office(**{"meta.xml": "<a>"}))
-    assert "Pressure" in report.text
-    assert [kind for _, kind in report.warnings] == ["damaged part"]
-
-
-def test_chapters_that_are_too_large_together_are_refused() -> None:
-    half = b" " * (MAX_XML // 2 + 1)
-    with pytest.raises(ExtractError, match="bytes when unpacked"):
-        epub.extract(book(**{"OPS/two.xhtml": half, "OPS/text/one a.xhtml": half}))
 
 
 def test_they_are_taken_in_by_pattern_and_cited_by_the_lines_of_their_text(
@@ -301,48 +264,13 @@ def test_they_are_taken_in_by_pattern_and_cited_by_the_lines_of_their_text(
     (tmp_path / "web/page.HTML").write_text(PAGE)
     (tmp_path / "web/book.epub").write_bytes(book())
     (tmp_path / "web/report.odt").write_bytes(office())
-    (tmp_path / "web/bad.odt").write_bytes(b"PK")
-    report = Ingest(store, patterns=["*.html", "*.HTML", "*.epub", "*.odt"]).run(
-        [str(tmp_path / "web")]
-    )
-    assert report.files == 3
-    assert [error["kind"] for error in report.errors] == ["damaged"]
-    [hit] = store.search("tighten the valve bleed", 1)
-    assert hit["doc_id"] == "web/page.HTML"
-    assert "- tighten the valve" in read(store, hit["citation"])["text"]
-    assert {hit["doc_id"] for hit in store.search("tag:heat gauge chapter First")} == {
-        "web/page.HTML",
-        "web/book.epub",
-        "web/report.odt",
-    }
-
-
-class Counting(html.Page):
-    """A page that counts how often a part of it is looked at."""
-
-    count = 0
-
-    def check_for_whole_start_tag(self, i: int) -> int:
-        self.count += 1
-        return super().check_for_whole_start_tag(i)
-
-    def _end(self, found: int) -> int:
-        self.count += 1
-        return super()._end(found)
-
-
-@pytest.mark.parametrize(
-    "part", ["<a ", '<a <a="', '<a b="', "<a b='x\" ", "<a/ ", "<!--", "<?", "</a ", "<![CDATA["]
-)
-def test_what_has_no_end_is_read_once(part: str) -> None:
-    counts = [Counting(f"<p>before</p>{part * number}").count for number in (10, 1000)]
-    assert counts[0] == counts[1]
-
-
-def test_tags_that_end_are_read_one_after_the_other() -> None:
-    for part in ("<a b='>' / x", "<br / >", "<![CDATA[>", '<a b=">'):
-        counts = [Counting(part * number).count for number in (100, 200)]
-        assert counts[1] <= 2 * counts[0] + 2
+    patterns = ["*.html", "*.HTML", "*.epub", "*.odt"]
+    assert Ingest(store, patterns=patterns).run([str(tmp_path / "web")]).files == 3
+    hits = store.search("tag:heat gauge chapter First tighten")
+    assert {hit["doc_id"] for hit in hits} == {"web/page.HTML", "web/book.epub", "web/report.odt"}
+    [page] = [hit for hit in hits if hit["doc_id"] == "web/page.HTML"]
+    assert "- tighten the valve" in read(store, "web/page.HTML")["text"]
+    assert page["metadata"]["author"] == "Ann"
 
 
 @pytest.mark.parametrize(
@@ -352,8 +280,8 @@ def test_tags_that_end_are_read_one_after_the_other() -> None:
         ("<p>it's <b title=it's>two</b>", "it's two\n"),
         ("<p>one<br / >two</p>", "one two\n"),
         ("<p>before <![if !vml]>between<![endif]> after", "before between after\n"),
+        ("<p>before <![weird]>after", "before after\n"),
         ("<p>five < six", "five < six\n"),
-        ("<p>one</p><!-- never closed <p>two", "one\n"),
     ],
 )
 def test_pages_that_are_not_well_formed(page: str, text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.extras.environment import command
+from hybrid_memory.extras.editor import command
 from tests.command import Run
 
 

@@ -1,8 +1,7 @@
 """Read the text of a DOCX file as markdown: headings, lists, tables, code and footnotes.
 
 The elements are those of ECMA-376, part 1, WordprocessingML. A paragraph is one line. Deleted text
-of tracked changes, comments, headers and footers are left out. Every part is parsed once. Malformed
-content outside the body is left out; the rest of the document is read.
+of tracked changes, comments, headers and footers are left out.
 """
 
 import re
@@ -13,9 +12,9 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from ...storage.prepared import Extract
-from .blocks import DEEPEST_LIST, Block, cell, extract_of, list_of, paragraph, table_lines
+from .blocks import DEEPEST_LIST, Block, cell, extract_of, link, list_of, paragraph, table_lines
 from .extracted import ExtractError
-from .zipped_xml import DC, UNREADABLE, local_name, part, properties_of, read_as, root_of
+from .zipped_xml import DC, local_name, part, properties_of, read_as, root_of
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 # The same elements, as ISO 29500 Strict names them
@@ -48,7 +47,6 @@ LEFT_OUT = {
     "pict",
 }
 AROUND_ROWS = ("sdt", "sdtContent", "ins", "customXml")
-WIDEST_SPAN = 100  # columns
 LONGEST_STYLE_CHAIN = 10
 
 
@@ -65,7 +63,8 @@ def extract(data: bytes) -> Extract:
     with read_as("a DOCX"):
         document = WordDocument(ZipFile(BytesIO(data)))
         blocks = list(document.blocks())
-    return extract_of(blocks, document.metadata(), document.damaged)
+        metadata = document.metadata()
+    return extract_of(blocks, metadata)
 
 
 class WordDocument:
@@ -74,28 +73,22 @@ class WordDocument:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
         self._names = set(archive.namelist())
-        self._parts: dict[str, ElementTree.Element | None] = {}  # parts read so far
-        self.damaged: list[str] = []  # parts that cannot be read
         self._main = self._main_part()
         self._folder, _, name = self._main.rpartition("/")
         self._links = {}
         for id, (kind, target) in self._relations(f"{self._folder}/_rels/{name}.rels").items():
             if kind.endswith("/hyperlink"):
                 self._links[id] = target
-        self._styles = {
-            _value(style, "styleId"): style for style in self._all("styles.xml", "style")
-        }
+        self._styles = {}
+        for style in self._beside("styles.xml").iter(f"{W}style"):
+            self._styles[_value(style, "styleId")] = style
         self._ordered = self._ordered_lists()
         self._notes: list[tuple[str, str]] = []  # kind and id, in the order of the references
-        self._numbers: dict[tuple[str, str], int] = {}  # of the notes, from 1
         self._title = ""
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of the body, and the notes.
-
-        Raises one of UNREADABLE if there is no body.
-        """
-        body = self._parse(self._main).find(f"{W}body")
+        """Yield the blocks of the body, and the notes. Raises ValueError if there is no body."""
+        body = self._part(self._main).find(f"{W}body")
         if body is None:
             raise ValueError("no body")
         yield from self._blocks(body)
@@ -105,12 +98,9 @@ class WordDocument:
         """The properties of the file. If they have no title, the first paragraph with the style
         "Title" is the title.
         """
-        core = self._part(PROPERTIES)
-        properties: dict[str, Any] = {}
-        if core is not None:
-            properties = dict(properties_of(core, CORE))
-        properties["title"] = properties.get("title") or self._title
-        properties["tags"] = list_of(properties.get("tags", ""))
+        properties: dict[str, Any] = dict(properties_of(self._part(PROPERTIES), CORE))
+        properties["title"] = properties["title"] or self._title
+        properties["tags"] = list_of(properties["tags"])
         return properties
 
     def _main_part(self) -> str:
@@ -123,7 +113,7 @@ class WordDocument:
         """Yield the notes that the text refers to, and the notes that these refer to."""
         notes: dict[tuple[str, str], ElementTree.Element] = {}
         for kind in ("footnote", "endnote"):
-            for note in self._all(f"{kind}s.xml", kind):
+            for note in self._beside(f"{kind}s.xml").iter(W + kind):
                 notes.setdefault((kind, _value(note, "id")), note)
         for number, key in enumerate(self._notes, 1):  # a note may add another
             if key not in notes:
@@ -167,7 +157,7 @@ class WordDocument:
     def _plain_paragraph(self, text: str, properties: ElementTree.Element | None) -> Block:
         list_id, level = self._numbering(properties)
         if list_id not in ("", "0"):
-            depth = min(_whole_number(level, 0), DEEPEST_LIST)
+            depth = min(int(level or 0), DEEPEST_LIST)
             bullet = "-"
             if (list_id, str(depth)) in self._ordered:
                 bullet = "1."
@@ -201,7 +191,7 @@ class WordDocument:
             own = style.find(f"{W}pPr")
             if not level and own is not None:
                 level = _child_value(own, "outlineLvl")
-        outline = _whole_number(level, 9)
+        outline = int(level or 9)
         if outline >= 9:
             return (0, "")
         return (outline + 1, "")
@@ -233,7 +223,8 @@ class WordDocument:
             elif name in ("footnoteReference", "endnoteReference"):
                 parts.append(f"[^{self._note(child)}]")
             elif name == "hyperlink":
-                parts.append(self._hyperlink(child))
+                target = self._links.get(child.get(f"{R}id", ""), "")
+                parts.append(link(self._inline(child), target))
             else:
                 parts.append(self._inline(child))
         return "".join(parts)
@@ -241,17 +232,9 @@ class WordDocument:
     def _note(self, reference: ElementTree.Element) -> int:
         """The number of a note; all references to a note share it."""
         key = local_name(reference).removesuffix("Reference"), _value(reference, "id")
-        if key not in self._numbers:
+        if key not in self._notes:
             self._notes.append(key)
-            self._numbers[key] = len(self._notes)
-        return self._numbers[key]
-
-    def _hyperlink(self, element: ElementTree.Element) -> str:
-        text = self._inline(element)
-        target = self._links.get(element.get(f"{R}id", ""), "")
-        if not target or not text.strip() or target == text:
-            return text
-        return f"[{text}]({target})"
+        return self._notes.index(key) + 1
 
     def _table(self, table: ElementTree.Element) -> Iterator[str]:
         """The lines of a table. A cell that spans several columns or rows is placed in the first."""
@@ -268,7 +251,7 @@ class WordDocument:
         is_continued = False
         properties = element.find(f"{W}tcPr")
         if properties is not None:
-            span = min(max(_whole_number(_child_value(properties, "gridSpan"), 1), 1), WIDEST_SPAN)
+            span = int(_child_value(properties, "gridSpan") or 1)
             merged = properties.find(f"{W}vMerge")
             is_continued = merged is not None and _value(merged, "val") in ("", "continue")
         text = ""
@@ -280,48 +263,36 @@ class WordDocument:
     def _ordered_lists(self) -> set[tuple[str, str]]:
         """The numbered lists, as list id and level."""
         levels: dict[str, set[str]] = {}
-        for definition in self._all("numbering.xml", "abstractNum"):
+        numbering = self._beside("numbering.xml")
+        for definition in numbering.iter(f"{W}abstractNum"):
             numbered = levels.setdefault(_value(definition, "abstractNumId"), set())
             for level in definition.findall(f"{W}lvl"):
                 if _child_value(level, "numFmt") not in ("bullet", "none", ""):
                     numbered.add(_value(level, "ilvl"))
         ordered = set()
-        for instance in self._all("numbering.xml", "num"):
+        for instance in numbering.iter(f"{W}num"):
             for depth in levels.get(_child_value(instance, "abstractNumId"), ()):
                 ordered.add((_value(instance, "numId"), depth))
         return ordered
 
-    def _all(self, part: str, name: str) -> list[ElementTree.Element]:
-        root = self._part(f"{self._folder}/{part}")
-        if root is None:
-            return []
-        return list(root.iter(W + name))
-
     def _relations(self, path: str) -> dict[str, tuple[str, str]]:
         """The type and target of each relation of a part, by id."""
-        relations: dict[str, tuple[str, str]] = {}
-        root = self._part(path)
-        if root is not None:
-            for relation in root:
-                kind = relation.get("Type", "")
-                relations[relation.get("Id", "")] = (kind, relation.get("Target", ""))
-        return relations
+        return {
+            relation.get("Id", ""): (relation.get("Type", ""), relation.get("Target", ""))
+            for relation in self._part(path)
+        }
 
-    def _part(self, path: str) -> ElementTree.Element | None:
-        """Read an optional part; None if it is missing or damaged."""
-        if path in self._names and path not in self._parts:
-            self._parts[path] = None
-            try:
-                self._parts[path] = self._parse(path)
-            except UNREADABLE:
-                self.damaged.append(path)
-        return self._parts.get(path)
+    def _beside(self, name: str) -> ElementTree.Element:
+        """The root of a part beside the main one."""
+        return self._part(f"{self._folder}/{name}")
 
-    def _parse(self, path: str) -> ElementTree.Element:
-        """Parse a part and return its root.
+    def _part(self, path: str) -> ElementTree.Element:
+        """The root of a part, or an empty element if the part is missing.
 
         Raises ExtractError if it is too large or declares a document type, else UNREADABLE.
         """
+        if path not in self._names:
+            return ElementTree.Element("missing")
         return root_of(part(self._archive, path).replace(STRICT, W[1:-1].encode()))
 
 
@@ -358,10 +329,3 @@ def _child_value(parent: ElementTree.Element, name: str) -> str:
     if child is None:
         return ""
     return _value(child, "val")
-
-
-def _whole_number(value: str, default: int) -> int:
-    """Parse a whole number; return the default for anything else."""
-    if value.isascii() and value.isdigit() and len(value) < 10:
-        return int(value)
-    return default

@@ -8,8 +8,6 @@ Obsidian, which keeps a drawing in a note, of Obsidian's plugin Kanban, and of J
 
 import json
 import re
-from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 from ...storage.prepared import Extract
@@ -44,7 +42,6 @@ def without_settings(text: str) -> str:
 
 
 Shape = dict[str, Any]
-MOST_GROUPS = 500  # that texts are compared with; the smallest ones of a canvas
 
 
 def excalidraw(data: bytes) -> Extract:
@@ -74,8 +71,7 @@ def canvas(data: bytes) -> Extract:
     """
     nodes = sorted(_shapes(data, "nodes"), key=_place)
     groups = [node for node in nodes if node.get("type") == "group"]
-    by_size = sorted(groups, key=_area)[:MOST_GROUPS]
-    bounds = [_bounds(group) for group in by_size]
+    by_size = sorted(groups, key=_area)
     texts_by_group: dict[int, list[str]] = {id(group): [] for group in groups}
     paragraphs: list[str] = []
     for node in nodes:
@@ -83,11 +79,7 @@ def canvas(data: bytes) -> Extract:
         if text:
             left, top, right, bottom = _bounds(node)
             x, y = (left + right) / 2, (top + bottom) / 2
-            around = (
-                texts_by_group[id(group)]
-                for group, (x1, y1, x2, y2) in zip(by_size, bounds, strict=True)
-                if x1 <= x <= x2 and y1 <= y <= y2
-            )
+            around = (texts_by_group[id(group)] for group in by_size if _is_in(group, x, y))
             next(around, paragraphs).append(text)  # the smallest group comes first
     for group in groups:
         label = " ".join(_text(group, "label").split())
@@ -136,10 +128,7 @@ def _text(shape: Shape, key: str) -> str:
 
 def _number(shape: Shape, key: str) -> float:
     value = shape.get(key)
-    is_number = isinstance(value, (int, float)) and abs(value) < 1e15 and isfinite(value)
-    if is_number and value is not None:
-        return float(value)
-    return 0.0
+    return value if isinstance(value, (int, float)) else 0.0
 
 
 def _place(shape: Shape) -> tuple[float, float]:
@@ -150,6 +139,11 @@ def _area(group: Shape) -> float:
     return _number(group, "width") * _number(group, "height")
 
 
+def _is_in(group: Shape, x: float, y: float) -> bool:
+    left, top, right, bottom = _bounds(group)
+    return left <= x <= right and top <= y <= bottom
+
+
 def _bounds(node: Shape) -> tuple[float, float, float, float]:
     """The left, top, right and bottom side of a node."""
     x, y = _number(node, "x"), _number(node, "y")
@@ -158,12 +152,10 @@ def _bounds(node: Shape) -> tuple[float, float, float, float]:
 
 def _without_markdown(text: str) -> str:
     """Indent all lines that look like a heading or a fence."""
-    return "\n".join(_indented(text.split("\n")))
-
-
-def _indented(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        yield f"    {line}" if LIKE_MARKDOWN_MARK.match(line.lstrip()) else line
+    return "\n".join(
+        f"    {line}" if LIKE_MARKDOWN_MARK.match(line.lstrip()) else line
+        for line in text.split("\n")
+    )
 
 
 def _extract(paragraphs: list[str]) -> Extract:

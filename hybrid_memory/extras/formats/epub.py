@@ -14,7 +14,7 @@ from ...storage.prepared import Extract
 from .blocks import Block, extract_of
 from .extracted import ExtractError
 from .html import Page, decoded
-from .zipped_xml import DC, MAX_XML, UNREADABLE, on_a_line, part, properties_of, read_as, root_of
+from .zipped_xml import DC, UNREADABLE, on_a_line, part, properties_of, read_as, root_of
 
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
@@ -69,21 +69,10 @@ def _refuse_encrypted(archive: ZipFile, chapters: list[str]) -> None:
 
 
 def _chapter_blocks(archive: ZipFile, chapters: list[str]) -> tuple[list[Block], list[str]]:
-    """The blocks of all chapters, and the names of damaged chapters.
-
-    Raises ExtractError if the chapters are too large together.
-    """
+    """The blocks of all chapters, and the names of damaged and missing chapters."""
     blocks: list[Block] = []
     damaged = []
-    names = set(archive.namelist())
-    size = 0
     for chapter in chapters:
-        if chapter not in names:
-            damaged.append(chapter)
-            continue
-        size += archive.getinfo(chapter).file_size
-        if size > MAX_XML:
-            raise ExtractError(f"it has over {MAX_XML:,} bytes when unpacked", "size")
         try:
             blocks += Page(decoded(part(archive, chapter))).blocks
         except UNREADABLE:

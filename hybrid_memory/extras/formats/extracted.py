@@ -18,8 +18,9 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
+from ...documents.chunker import Chunk
 from ...documents.files import BadFileError, FileBytes, read, time_left
 from ...documents.links import document_links
 from ...documents.markdown import Parsed, chunks, headings_below
@@ -31,14 +32,10 @@ from ...text.dates import DATE_KEYS, Dated, dated
 from ...text.links import DocumentLinks
 from ..environment import missing_package
 
-if TYPE_CHECKING:
-    from ...documents.chunker import Chunk
-
 MAX_TEXT = 10_000_000  # characters
 MEMORY = 1 << 29  # bytes of address space
 SECONDS = 60  # of CPU time
 PATIENCE = 3  # wall time as a multiple of the CPU time, for a busy machine
-OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
 # Limits for metadata: properties are short lines, but files may contain anything.
 LONGEST_PROPERTY = 4_000  # characters
 MOST_TAGS = 500
@@ -94,7 +91,7 @@ class ExtractedReading:
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS, order: str = "") -> Dated:
         return dated(doc_id, self.metadata, self.links.titles, keys, self.extract.text, order)
 
-    def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
+    def chunks(self, chunk_size: int, overlap: int) -> list[Chunk]:
         return chunks(Parsed(self.extract.text, 0, self.metadata), chunk_size, overlap)
 
     def close(self) -> None:
@@ -190,7 +187,7 @@ def _answer(done: "subprocess.CompletedProcess[bytes]") -> Extract:
     try:
         answer = json.loads(done.stdout)
     except ValueError as error:
-        if done.returncode == -OUT_OF_TIME:
+        if done.returncode == -signal.SIGXCPU:
             slow = f"reading it takes more than {SECONDS} seconds of computing"
             raise BadFileError(slow, "size") from error
         broken = f"the program that reads it crashed (status {done.returncode})"

@@ -12,10 +12,10 @@ from ...text.characters import marked_encoding, text_of_bytes
 from .blocks import (
     DEEPEST_LIST,
     END_OF_CODE,
-    WEB,
     Block,
     cell,
     extract_of,
+    link,
     list_of,
     paragraph,
     table_lines,
@@ -36,8 +36,6 @@ METADATA = {
     "author": "author", "description": "description", "keywords": "tags", "date": "created",
     "dc.date": "created", "article:published_time": "created", "article:modified_time": "modified",
 }  # fmt: skip
-# Up to its >, or to the end of the page. Quotes count only after a =. No backtracking.
-START_TAG = re.compile(r"""<[a-zA-Z](?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+>?""")
 
 
 def extract(data: bytes) -> Extract:
@@ -69,11 +67,7 @@ def decoded(data: bytes) -> str:
 
 
 class Page(HTMLParser):
-    """Collects the blocks of a page in their order. End tags may be missing or superfluous.
-
-    A tag or comment without an end is read once; older versions of Python would start again at each
-    <.
-    """
+    """Collects the blocks of a page in their order. End tags may be missing or superfluous."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -109,26 +103,9 @@ class Page(HTMLParser):
                 return parts[0]
         return self.blocks
 
-    def check_for_whole_start_tag(self, i: int) -> int:
-        tag = START_TAG.match(self.rawdata, i)
-        return tag.end() if tag else i + 1
-
-    def parse_endtag(self, i: int) -> int:
-        return self._end(super().parse_endtag(i))
-
-    def parse_pi(self, i: int) -> int:
-        return self._end(super().parse_pi(i))
-
-    def parse_comment(self, i: int, report: bool = True) -> int:
-        return self._end(super().parse_comment(i, report))
-
     def parse_html_declaration(self, i: int) -> int:
-        if self.rawdata.startswith("<![", i):
-            return self._end(self.parse_bogus_comment(i))
-        return self._end(super().parse_html_declaration(i))
-
-    def _end(self, found: int) -> int:
-        return found if found >= 0 else len(self.rawdata)
+        """Skip any `<!`: with an unknown word, older versions of Python give up."""
+        return self.parse_bogus_comment(i)
 
     def metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = dict(self._metadata)
@@ -252,13 +229,12 @@ class Page(HTMLParser):
         begin, target = self._link
         self._link = None
         text = " ".join("".join(self._inline[begin:]).split())
-        target = "".join(target.split())
-        leads_away = target and not target.startswith("#") and WEB.match(target)
-        if text and leads_away and target != text and not self._code:
+        shown = link(text, target)
+        if shown != text and not self._code:
             lead = ""
             if "".join(self._inline[begin : begin + 1])[:1].isspace():
                 lead = " "
-            self._inline[begin:] = [f"{lead}[{text}]({target})"]
+            self._inline[begin:] = [lead + shown]
 
     def _end_cell(self) -> None:
         text = "".join(self._inline)

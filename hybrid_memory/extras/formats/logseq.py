@@ -9,24 +9,22 @@ separates namespaces, is its `title::`, the day of a journal, or the decoded fil
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
-from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from ...documents.files import BadFileError, open_regular, read
+from ...documents.files import read
 from ...documents.front_matter import MAX_METADATA
 from ...documents.links import document_links
 from ...documents.markdown import Markdown, MarkdownReading, Parsed
 from ...documents.noise import LEFT_OUT
-from ...documents.structure import Block, Heading, Structure, outline_structure
+from ...documents.structure import Block, Heading, Structure, is_in, outline_structure
 from ...text.characters import text_of_bytes
 from ...text.languages import full_names
 from ...text.links import DocumentLinks
 
 CONFIG = os.path.join("logseq", "config.edn")
-LARGEST_CONFIG = 1_000_000  # bytes
-MOST_VALUES = 100  # of a property in one page
 
 PROPERTY = re.compile(
     r"\n[ \t]*+(?:[-*][ \t]++)?(?P<key>[A-Za-z][\w./?-]{0,60})::(?:[ \t]++(?P<value>[^\n]*))?(?=\n|\Z)"
@@ -66,14 +64,11 @@ class Journals(NamedTuple):
     title_format: str = "MMM do, yyyy"
 
 
-@lru_cache(64)
 def journals_of(graph: str) -> Journals:
     """The settings in a graph's config file, or Logseq's defaults."""
-    try:
-        with open_regular(os.path.join(graph, CONFIG), follow_symlinks=False) as file:
-            config = text_of_bytes(file.read(LARGEST_CONFIG))
-    except (OSError, BadFileError):
-        return Journals()
+    config = ""
+    with suppress(OSError), open(os.path.join(graph, CONFIG), "rb") as file:
+        config = text_of_bytes(file.read())
     settings = dict(SETTING.findall(config))
     default = Journals()
     return Journals(
@@ -159,7 +154,7 @@ def properties(text: str) -> dict[str, Any]:
     for key, values in found.items():
         is_list = key in ("tags", "alias") or len(values) > 1
         name = "aliases" if key == "alias" else key
-        metadata[name] = values[:MOST_VALUES] if is_list else values[0]
+        metadata[name] = values if is_list else values[0]
     return metadata
 
 
@@ -168,11 +163,8 @@ def without_properties(text: str) -> str:
     a line break before each line.
     """
     text = PROPERTY.sub("\n", text)
-    if "((" in text:
-        text = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, text)
-    if "{{" in text:
-        text = MACRO.sub(LEFT_OUT, text)
-    return NOISE.sub("\n", text)
+    text = BLOCK_REFERENCE.sub(lambda reference: reference[1] or LEFT_OUT, text)
+    return NOISE.sub("\n", MACRO.sub(LEFT_OUT, text))
 
 
 def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
@@ -180,16 +172,10 @@ def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
     bullet that is indented less.
     """
     open_headings: list[tuple[int, int]] = []  # indentation and level
-    pos = 0
-    fences = iter(code)
-    fence = next(fences, None)
-    while line := BULLET.search(text, pos):
+    for line in BULLET.finditer(text):
         begin = line.start() + 1
-        if fence and fence.start <= begin:
-            pos = max(pos, fence.end)
-            fence = next(fences, None)
+        if is_in(code, begin):
             continue
-        pos = line.end()
         indent = len(line["indent"].expandtabs(4))
         ended = [level for column, level in open_headings if column > indent]
         hashes = line["level"] or line["line_level"]
@@ -199,7 +185,7 @@ def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
             level = max(len(hashes), *(outer + 1 for outer in above), 1)
             open_headings = [heading for heading in open_headings if heading[1] < level]
             open_headings.append((indent, level))
-            yield Heading(level, (line["title"] or line["line_title"]).strip(), begin, pos)
+            yield Heading(level, (line["title"] or line["line_title"]).strip(), begin, line.end())
         elif ended:
             yield Heading(min(ended), "", begin, begin)
 

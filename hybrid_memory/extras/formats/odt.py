@@ -1,8 +1,7 @@
 """Read an OpenDocument text as markdown: headings, lists, tables, code, links and footnotes. A
 paragraph is one line.
 
-The elements are those of OpenDocument 1.3. Every part is read once. Malformed content outside the
-text is left out; the rest of the document is read.
+The elements are those of OpenDocument 1.3.
 """
 
 import re
@@ -13,18 +12,9 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from ...storage.prepared import Extract
-from .blocks import DEEPEST_LIST, WEB, Block, cell, extract_of, paragraph, table_lines
+from .blocks import DEEPEST_LIST, Block, cell, extract_of, link, paragraph, table_lines
 from .extracted import ExtractError
-from .zipped_xml import (
-    DC,
-    UNREADABLE,
-    local_name,
-    on_a_line,
-    part,
-    properties_of,
-    read_as,
-    root_of,
-)
+from .zipped_xml import DC, local_name, on_a_line, part, properties_of, read_as, root_of
 
 OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -53,7 +43,6 @@ def extract(data: bytes) -> Extract:
     unpacked.
     """
     metadata: dict[str, Any] = {}
-    damaged = []
     with read_as("an ODT"):
         archive = ZipFile(BytesIO(data))
         names = archive.namelist()
@@ -62,12 +51,9 @@ def extract(data: bytes) -> Extract:
         document = _Document(root_of(part(archive, "content.xml")))
         blocks = list(document.blocks())
         if "meta.xml" in names:
-            try:
-                metadata = _properties(root_of(part(archive, "meta.xml")))
-            except UNREADABLE:
-                damaged.append("meta.xml")
+            metadata = _properties(root_of(part(archive, "meta.xml")))
     metadata["title"] = metadata.get("title") or document.title
-    return extract_of(blocks, metadata, damaged)
+    return extract_of(blocks, metadata)
 
 
 def _properties(root: ElementTree.Element) -> dict[str, Any]:
@@ -108,12 +94,9 @@ class _Document:
             name = local_name(element)
             if name == "h":
                 title = " ".join(self._inline(element).split())
-                level = element.get(f"{TEXT}outline-level", "1")
-                depth = 6
-                if level in ("1", "2", "3", "4", "5", "6"):
-                    depth = int(level)
+                level = int(element.get(f"{TEXT}outline-level", "1"))
                 if title:
-                    yield "text", [f"{'#' * depth} {title}"]
+                    yield "text", [f"{'#' * min(level, 6)} {title}"]
             elif name == "p":
                 yield from self._paragraph(element)
             elif name == "list":
@@ -178,7 +161,7 @@ class _Document:
             elif name == "note":
                 parts.append(self._note(child))
             elif name == "a":
-                parts.append(self._link(child))
+                parts.append(link(self._inline(child), child.get(LINK, "")))
             elif name not in NO_TEXT:
                 parts.append(self._inline(child))
                 parts.append(" " if name in ("p", "h") else "")
@@ -192,13 +175,6 @@ class _Document:
         if body is not None:
             self._notes[number] = " ".join(self._inline(body).split())
         return f"[^{number + 1}]"
-
-    def _link(self, element: ElementTree.Element) -> str:
-        text = self._inline(element)
-        target = "".join(element.get(LINK, "").split())
-        if not target or not text.strip() or target in (text, f"#{text}") or not WEB.match(target):
-            return text
-        return f"[{text}]({target})"
 
 
 def _with_single_spaces(text: str | None) -> str:

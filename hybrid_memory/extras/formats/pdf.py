@@ -6,11 +6,10 @@ words, because a PDF does not mark columns.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref
-from itertools import groupby, islice
+from itertools import groupby
 from statistics import median
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -19,6 +18,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from ...storage.prepared import Extract
+from .blocks import paragraph
 from .extracted import MAX_TEXT, ExtractError
 
 LARGER = 1.15  # times the size of the body
@@ -30,14 +30,12 @@ EDGE = 2  # lines at the top and foot of a page that may be running heads or pag
 REPEATED = 3
 SHARE = 0.3
 CHAPTER_PAGES = 8
-MANY_ENTRIES = 20_000  # of an outline
 MOST_LINES = 3  # of a heading
 MANY_LINES = 3000  # of a page; longer pages are not sorted
 OVERLAP = 0.5  # share of the narrower line's width that two lines in one column have in common
 
 HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark for a word divided at the end of a line
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-LIKE_MARKDOWN = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|`{3}|~{3}|(?:=+|-+)\s*$)")
 PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[0-9]{1,4}|[ivxlc]{1,6})[-–—\s]*", re.IGNORECASE)
 LONGEST_NUMBER = 12  # letters and digits before a title, as of "Chapter 12"
 INFO = {"title": "Title", "author": "Author", "subject": "Subject", "keywords": "Keywords"}
@@ -198,12 +196,9 @@ def _key(line: PageLine) -> str:
 def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
     """The entries of the outline by page, from 0, as title and level, from 1."""
     entries: dict[int, list[tuple[str, int]]] = {}
-    for entry in islice(document.get_toc(max_depth=6), MANY_ENTRIES):
+    for entry in document.get_toc(max_depth=6):
         target = entry.get_dest()
-        if target is None:
-            page = None
-        else:
-            page = target.get_index()
+        page = target.get_index() if target else None
         if page is not None:
             entries.setdefault(page, []).append((entry.get_title(), entry.level + 1))
     return entries
@@ -253,10 +248,9 @@ def _first(
 ) -> tuple[int, int] | None:
     """The first line of a title from `begin` on, and its number of lines, preferably one."""
     for count in range(1, MOST_LINES + 1):
-        lines = places.get((title, count), ())
-        number = bisect_left(lines, begin)
-        if number < len(lines):
-            return lines[number], count
+        for at in places.get((title, count), ()):
+            if at >= begin:
+                return at, count
     return None
 
 
@@ -326,10 +320,7 @@ def _text(pages: Sequence[Sequence[PageLine]], headings: Headings) -> tuple[str,
                 is_apart = before is not None and not 0 <= _gap(before, line) <= GAP * usual
                 if is_apart and lines[-1]:
                     lines.append("")
-                indent = ""
-                if LIKE_MARKDOWN.match(line.text):
-                    indent = "    "
-                lines.append(indent + line.text)
+                lines += paragraph(line.text)
             before = line
     return "\n".join(lines) + "\n", starts
 

@@ -20,7 +20,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from ...documents.chunker import Chunk
 from ...documents.files import open_regular
@@ -32,14 +32,12 @@ from ...text.links import NO_LINKS
 from ...text.roles import ASSISTANT, ROLES, USER, together
 from .inserted import BRIEFING, words_in_part, words_of_user
 from .redaction import redact
-from .turns import LONGEST_ANSWER, found_nothing, is_from_memory, only_asks, uses_another_tool
+from .turns import TranscriptMessage, without_echoes
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 BLOCK_SIZE = 1_000_000  # bytes
 QUIET = 3600.0  # seconds without a change until a session counts as ended
-# A session that is still going on is read again only with this many new bytes or messages.
-NEW_BYTES = 100_000
-NEW_MESSAGES = 50
+NEW_BYTES = 100_000  # with which a session that is still going on is read again
 
 KNOWN_FORMS = "OpenClaw, pi, Claude Code, Codex, Cursor or Gemini CLI"
 TITLES = {  # by type of record, the key of the session's title
@@ -70,22 +68,6 @@ SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "tur
 Record = dict[str, Any]
 
 
-class TranscriptMessage(NamedTuple):
-    """A message of a user or an assistant, on one line of a transcript."""
-
-    line: int  # of the file, from 1
-    role: str  # USER or ASSISTANT
-    text: str
-    # The session's title at this line, so that a later title does not change earlier chunks
-    title: str
-    date: str | None = None  # YYYY-MM-DD; of the previous message, if this one has no time
-
-    @property
-    def label(self) -> str:
-        """The speaker, as in front of each message of a chunk."""
-        return f"{self.role.capitalize()}: "
-
-
 class Transcript:
     """An iterable of the messages in the first `size` bytes of a stream, read in one pass with only
     one line in memory at a time.
@@ -108,7 +90,6 @@ class Transcript:
         self._end = size
         self._left = size
         self._hash = hasher()
-        self._hashed = 0  # bytes ahead that are in the hash already
         self._first_line = 1
         self._day: str | None = None  # of the last message
 
@@ -118,7 +99,7 @@ class Transcript:
 
     @property
     def hashed_size(self) -> int:
-        return self._end - self._left + self._hashed
+        return self._end - self._left
 
     @property
     def has_more(self) -> bool:
@@ -130,22 +111,22 @@ class Transcript:
 
         Files of Gemini CLI repeat messages that changed, so they are read whole.
         """
-        offset = 0  # where the line begins
-        breaks = place.line - 1  # that are still above it
-        self._hashed = size
-        while size > 0 and (block := self._stream.read(min(BLOCK_SIZE, size))):
-            size -= len(block)
-            self._hash.update(block)
-            if breaks:
-                offset, breaks = _after_breaks(block, breaks, offset)
-        is_changed = size or breaks or self._hash.digest() != digest
-        if is_changed or self._repeats_messages(offset):
+        offset = position = 0
+        number = 1  # of the line at the position
+        beginning = hasher()
+        while part := self._stream.readline(min(BLOCK_SIZE, size - position)):
+            beginning.update(part)
+            position += len(part)
+            if part.endswith(b"\n"):
+                number += 1
+                if number == place.line:
+                    offset = position  # where the line begins
+                    self._hash = beginning.copy()
+        if beginning.digest() != digest or self._repeats_messages(offset):
             self._hash = hasher()
-            self._hashed = 0
             self._stream.seek(0)
             return False
         self._left -= offset
-        self._hashed -= offset
         self._first_line = place.line
         self._day = place.date
         self._is_subagent = False
@@ -158,41 +139,12 @@ class Transcript:
     def _repeats_messages(self, offset: int) -> bool:
         """Whether the message on the line at this place is of Gemini CLI. Goes to that line."""
         self._stream.seek(offset)
-        line = self._stream.readline(LONGEST_LINE)
+        message = _message(_parsed(self._stream.readline(LONGEST_LINE)) or {})
         self._stream.seek(offset)
-        record = json.loads(line) if _is_json(line) else None
-        message = _message(record) if isinstance(record, dict) else None
         return message is not None and "gemini_id" in message
 
     def __iter__(self) -> Iterator[TranscriptMessage]:
-        turn: list[
-            TranscriptMessage
-        ] = []  # a question, and its answer so far, that may add nothing
-        has_recalled = False
-        for line, message in self._messages():
-            if message and message.role == USER:
-                yield from self._news(turn, has_recalled)
-                turn = []
-                has_recalled = False
-            if message and (turn or (message.role == USER and only_asks(message.text))):
-                turn.append(message)
-            elif message:
-                yield message
-            if turn:
-                words = line.decode(errors="replace")
-                has_recalled = has_recalled or is_from_memory(words)
-                is_long = sum(len(part.text) for part in turn) > LONGEST_ANSWER
-                if is_long or uses_another_tool(words):
-                    yield from turn
-                    turn = []
-        yield from self._news(turn, has_recalled)
-
-    def _news(self, turn: list[TranscriptMessage], has_recalled: bool) -> list[TranscriptMessage]:
-        """A turn that only asks; nothing of it if the memory answered it, or nothing was found."""
-        answer = "\n".join(message.text for message in turn[1:])
-        if answer and (has_recalled or found_nothing(answer)):
-            return []
-        return turn
+        return without_echoes(self._messages())
 
     def _messages(self) -> Iterator[tuple[bytes, TranscriptMessage | None]]:
         """Yield each line with a record, and the message on it."""
@@ -249,13 +201,8 @@ class Transcript:
         """Keep the session's title and form from a record."""
         self.records += 1
         payload = record.get("payload")
-        if record.get("type") == "event_msg":
-            about = payload
-        else:
-            about = record
-        title = None
-        if isinstance(about, dict):
-            title = _title(about)
+        about = payload if record.get("type") == "event_msg" else record
+        title = _title(about) if isinstance(about, dict) else None
         if title is not None:
             self.title = title
         if not self.is_known:
@@ -271,47 +218,28 @@ class Transcript:
         is cut, so it is not valid JSON.
         """
         while self._left > 0:
-            line = self._read(LONGEST_LINE)
+            line = self._read()
             rest = line
             while rest and not rest.endswith(b"\n"):
-                rest = self._read(LONGEST_LINE)
+                rest = self._read()
             if not rest:  # the end of the file
-                yield line if _is_json(line) else b""
+                yield b"" if _parsed(line) is None else line
             else:
                 yield line
 
-    def _read(self, limit: int) -> bytes:
-        line = self._stream.readline(min(limit, self._left))
+    def _read(self) -> bytes:
+        line = self._stream.readline(min(LONGEST_LINE, self._left))
         self._left -= len(line)
         if not line:  # the file has become shorter
             self._left = 0
-        self._hash.update(line[self._hashed :])
-        self._hashed = max(self._hashed - len(line), 0)
+        self._hash.update(line)
         return line
 
     def _record(self, line: bytes) -> Record:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+        record = _parsed(line)
+        if record is None:
             self.left_out += 1
-            return {}
-        if not isinstance(record, dict):
-            return {}
-        return record
-
-
-def _after_breaks(block: bytes, breaks: int, offset: int) -> tuple[int, int]:
-    """Find the place after this many line breaks in a block that begins at `offset`.
-
-    Returns it, or the end of the block, and the number of line breaks that are missing.
-    """
-    found = block.count(b"\n")
-    if found < breaks:
-        return offset + len(block), breaks - found
-    at = 0
-    for _ in range(breaks):
-        at = block.index(b"\n", at) + 1
-    return offset + at, 0
+        return record or {}
 
 
 def chunks(
@@ -455,12 +383,13 @@ def _chunk(messages: list[TranscriptMessage], index: int) -> Chunk:
     )
 
 
-def _is_json(line: bytes) -> bool:
+def _parsed(line: bytes) -> Record | None:
+    """The record on a line, empty if the line has another value; None if it is not JSON."""
     try:
-        json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
+    return value if isinstance(value, dict) else {}
 
 
 class TranscriptReading:
@@ -549,11 +478,9 @@ class Transcripts:
         """Whether there is enough new text, or the session counts as ended because it has not
         changed for a long time.
         """
-        if size < indexed_size or size - indexed_size >= NEW_BYTES or time.time() - mtime >= QUIET:
-            return True
-        with open_regular(path, follow_symlinks) as stream:
-            stream.seek(indexed_size)
-            return sum(1 for _ in Transcript(stream, size - indexed_size)) >= NEW_MESSAGES
+        is_rewritten = size < indexed_size
+        has_ended = time.time() - mtime >= QUIET
+        return is_rewritten or has_ended or size - indexed_size >= NEW_BYTES
 
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]

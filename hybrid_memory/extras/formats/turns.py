@@ -7,7 +7,10 @@ or a comma, since it may state something, and an answer for which the agent used
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+from ...text.roles import USER
 from .inserted import HEADING
 
 LONGEST_ANSWER = 2000  # characters; a longer one has more than a note says
@@ -42,7 +45,57 @@ TOOL = re.compile(
 )
 
 
-def only_asks(text: str) -> bool:
+class TranscriptMessage(NamedTuple):
+    """A message of a user or an assistant, on one line of a transcript."""
+
+    line: int  # of the file, from 1
+    role: str  # USER or ASSISTANT
+    text: str
+    # The session's title at this line, so that a later title does not change earlier chunks
+    title: str
+    date: str | None = None  # YYYY-MM-DD; of the previous message, if this one has no time
+
+    @property
+    def label(self) -> str:
+        """The speaker, as in front of each message of a chunk."""
+        return f"{self.role.capitalize()}: "
+
+
+def without_echoes(
+    lines: Iterable[tuple[bytes, TranscriptMessage | None]],
+) -> Iterator[TranscriptMessage]:
+    """Yield the messages on the lines of a session, except those of turns that add nothing."""
+    turn: list[TranscriptMessage] = []  # a question, and its answer so far, that may add nothing
+    has_recalled = False
+    for line, message in lines:
+        if message and message.role == USER:
+            yield from _news(turn, has_recalled)
+            turn = []
+            has_recalled = False
+        if message and (turn or (message.role == USER and _only_asks(message.text))):
+            turn.append(message)
+        elif message:
+            yield message
+        if turn:
+            words = line.decode(errors="replace")
+            has_recalled = has_recalled or _is_from_memory(words)
+            is_long = sum(len(part.text) for part in turn) > LONGEST_ANSWER
+            if is_long or _uses_another_tool(words):
+                yield from turn
+                turn = []
+    yield from _news(turn, has_recalled)
+
+
+def _news(turn: Sequence[TranscriptMessage], has_recalled: bool) -> Sequence[TranscriptMessage]:
+    """A turn that only asks; nothing of it if the memory answered it, or nothing was found."""
+    answer = "\n".join(message.text for message in turn[1:])
+    is_refusal = len(answer) <= LONGEST_REFUSAL and FOUND_NOTHING.search(answer)
+    if answer and (has_recalled or is_refusal):
+        return []
+    return turn
+
+
+def _only_asks(text: str) -> bool:
     """Whether a message is one question that states nothing.
 
     "On which port does heron listen?" -> True, "Anna moved to Bergen, who waters the plants?" -> False
@@ -50,15 +103,10 @@ def only_asks(text: str) -> bool:
     return bool(ONLY_ASKS.fullmatch(text)) and not STATES.search(text)
 
 
-def is_from_memory(line: str) -> bool:
+def _is_from_memory(line: str) -> bool:
     """Whether a line has passages of the memory, or a call of its tools."""
     return PASSAGES in line or bool(TOOL.search(line) and MEMORY.search(line))
 
 
-def uses_another_tool(line: str) -> bool:
-    return bool(TOOL.search(line)) and not is_from_memory(line)
-
-
-def found_nothing(answer: str) -> bool:
-    """Whether an answer says that nothing was found."""
-    return len(answer) <= LONGEST_REFUSAL and bool(FOUND_NOTHING.search(answer))
+def _uses_another_tool(line: str) -> bool:
+    return bool(TOOL.search(line)) and not _is_from_memory(line)

@@ -27,8 +27,6 @@ def read_as(format: str) -> Iterator[None]:
     """Convert the errors of a damaged file to an ExtractError that names the format."""
     try:
         yield
-    except RecursionError as error:
-        raise ExtractError("its elements are nested too deeply", "damaged") from error
     except UNREADABLE as error:
         raise ExtractError(f"it cannot be read as {format} ({error})", "damaged") from error
 

@@ -26,7 +26,7 @@ def folder_of(host: Host) -> str | None:
     """
     for kept in host.transcripts:
         if kept.is_ours:
-            return host.path(kept.paths, os.path.expanduser("~"))
+            return host.path(kept.paths)
     return None
 
 

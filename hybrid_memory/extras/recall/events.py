@@ -100,7 +100,7 @@ def _cover_notes(store: HybridStore, folder: str) -> None:
     """
     top = workspace_of(folder) or real_path(folder)
     sources = store.storage.sources.all()
-    places = list(notes_of_hosts(os.path.expanduser("~"), top))
+    places = list(notes_of_hosts(top))
     for place in with_free_collections(places, sources, top):
         if place.files and not place.is_ingested_by(sources):
             is_file = os.path.isfile(place.path)

@@ -74,6 +74,5 @@ def _folders(environ: Mapping[str, str]) -> list[SessionFolder]:
     """Return the transcript folders of all agents: those set by environment variables, and the
     default ones, because the agent may have been started with other variables.
     """
-    home = os.path.expanduser("~")
-    folders = chain(session_folders(home, environ), session_folders(home, {}))
+    folders = chain(session_folders(environ), session_folders({}))
     return [folder._replace(path=os.path.realpath(folder.path)) for folder in folders]
