@@ -37,7 +37,7 @@ from ...surface.quotes import markdown, quoted
 from ...surface.streams import single_line
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
-from ...text.characters import storable, storable_name
+from ...text.characters import plural, storable, storable_name
 from ..agent_text import mcp_instructions
 from ..note import write_note
 from ..recall.state import answering
@@ -257,7 +257,7 @@ class Tools:
                 append=bool(arguments["append"]),
                 replaces=arguments["replaces"],
             )
-        lines = [f"stored {single_line(doc_id)}: {_chunks(answer['chunks'])} can be found"]
+        lines = [f"stored {single_line(doc_id)}: {plural(answer['chunks'], 'chunk')} can be found"]
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
@@ -277,7 +277,9 @@ class Tools:
             if self._bounds.hide:
                 doc_id = self._bounds.resolve(store, doc_id)
             answer = delete_text(store, doc_id)
-        line = f"deleted {single_line(answer['doc_id'])}: {_chunks(answer['chunks_deleted'])}"
+        line = (
+            f"deleted {single_line(answer['doc_id'])}: {plural(answer['chunks_deleted'], 'chunk')}"
+        )
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
@@ -418,7 +420,7 @@ def updated(report: Report, problems: Sequence[str]) -> str:
     """Format the report of an update."""
     lines = report.summary() or ["nothing has changed"]
     if report.embedding_problems and report.pending and not report.summary():
-        lines = [f"no file has changed; {_chunks(report.pending)} pending"]
+        lines = [f"no file has changed; {plural(report.pending, 'chunk')} pending"]
     return _with_warnings(lines, problems)
 
 
@@ -451,10 +453,6 @@ def names_in(store: HybridStore) -> list[str]:
             told += f" and {len(names) - MOST_NAMES} more"
         lines.append(" ".join(f"{kind}: {told}".splitlines()))
     return lines
-
-
-def _chunks(count: int) -> str:
-    return f"{count} chunk{'' if count == 1 else 's'}"
 
 
 def _with_warnings(lines: Sequence[str], warnings: Sequence[str]) -> str:
