@@ -385,7 +385,7 @@ def _hooks(look: Look) -> Iterator[Diagnosis]:
 def _refused(look: Look) -> Iterator[Diagnosis]:
     """Name the refused files that hooks tried to ingest as transcripts."""
     files = []
-    for each in reversed(refusals(look.store.path)):
+    for each in refusals(look.store.path):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.time))
         files.append(f"{each.named} ({when}: {each.reason})")
     if files:

@@ -149,7 +149,8 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
     assert f"{named} (" in finding["text"]
     assert reason in finding["text"]
     assert json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 1
-    assert (recalled / "refused").stat().st_mode & 0o777 == 0o600
+    [kept] = recalled.glob("refused-*")
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_memory_nothing_is_kept(home: Path) -> None:
@@ -294,18 +295,16 @@ def test_a_folder_that_init_does_not_know_gets_nothing_and_leaves_nothing(
     assert claude["runs"]["counts"]["no-memory"] == 3  # of a prompt, a start and a session
 
 
-def test_the_latest_refusals_of_a_database_are_kept(home: Path) -> None:
-    for number in range(30):
-        state.note_refusal("a.db", f"/{number}", "first")
-    state.note_refusal("a.db", "/25", "again" + "!" * 10)
+def test_the_refusals_of_a_database_are_kept_for_a_week(home: Path) -> None:
+    for named, reason in (("/1", "first"), ("/2", "old"), ("/1", "again")):
+        state.note_refusal("a.db", named, reason)
     state.note_refusal("b.db", "/" + "x" * 10_000, "long")
-    kept = state.refusals("a.db")
-    assert [each.named for each in kept[-3:]] == ["/28", "/29", "/25"]
-    assert kept[-1].reason.startswith("again")
-    assert len(kept) == state.REFUSALS_KEPT - 1
+    folder = Path(state.state_folder())
+    [old] = folder.glob("refused-*2")
+    os.utime(old, (time.time() - 8 * 86400,) * 2)
+    (folder / "refused-broken").write_text("{broken")
+    assert [(each.named, each.reason) for each in state.refusals("a.db")] == [("/1", "again")]
     assert [len(each.named) for each in state.refusals("b.db")] == [state.LONGEST_NAME]
-    (Path(state.state_folder()) / state.REFUSED).write_text("{broken")
-    assert state.refusals("a.db") == []
 
 
 def test_transcripts_that_an_agent_deletes_keep_their_passages_without_a_word(home: Path) -> None:

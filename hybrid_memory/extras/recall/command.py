@@ -42,7 +42,6 @@ READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close
 # Of the real time that is left, for the query's vector: then keywords answer in the rest
 QUERY_SHARE = 0.5
 WALL_SECONDS = 2.0  # least limit of real time: machines that compile and test are busy
-START = 0.1  # seconds; the start of the process counts towards the timeout up to this
 
 
 def recall_options(parser: Parser) -> None:
@@ -244,9 +243,7 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
                 with suppress(OSError):
                     os.write(2, line.encode())
 
-        started = min(time.process_time(), START)
-        wall = max(args.timeout, WALL_SECONDS)
-        deadline = Deadline(max(args.timeout - started, 0.001), wall, at_end)
+        deadline = Deadline(args.timeout, max(args.timeout, WALL_SECONDS), at_end)
     from ...surface.opening import open_store
     from .passages import printed, printed_warning, recalled
 
