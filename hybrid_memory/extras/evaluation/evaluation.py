@@ -11,7 +11,6 @@ The figures measure how well the ranking of documents agrees with the judgements
 
 import json
 import math
-import re
 import statistics
 import time
 from argparse import ArgumentTypeError, Namespace
@@ -24,12 +23,13 @@ from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.query_vector import query_vectors
 from ...search.request import OPTIONS
+from ...storage.targets import split_target
 from ...store import HybridStore, Result
 from ...surface.arguments import Parser, examples
 from ...surface.opening import open_store
 from ...surface.streams import print_advice, print_answer, single_line
 from ...surface.terminal import Style, progress_line
-from ...text.characters import OF_PAGES, plural
+from ...text.characters import plural
 from ...text.query import Query
 
 BUDGETS = (1000, 4000)  # characters of passages to read, about 250 and 1,000 tokens
@@ -131,9 +131,6 @@ def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
 MOST = 20.0  # the highest grade, as the gain grows exponentially
 
 
-_CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?" + OF_PAGES)
-
-
 def read_queries(path: str) -> dict[str, Question]:
     """Read queries by id. Raises SourceError with the first invalid line."""
     queries: dict[str, Question] = {}
@@ -142,7 +139,6 @@ def read_queries(path: str) -> dict[str, Question]:
             record = json.loads(line)
             id, text = str(record["id"]), record["text"]
             empty = not text.strip()
-            text.encode()  # raises for an unpaired surrogate
             also = OPTIONS["also"].check(record.get("also", []))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise SourceError(
@@ -193,9 +189,10 @@ def without_lines(grades: Grades) -> tuple[Grades, list[JudgedLines]]:
     documents: Grades = {}
     lines = []
     for name, grade in grades.items():
-        if cited := _CITATION.fullmatch(name):
-            name = cited[1]
-            lines.append(JudgedLines(name, int(cited[2]), int(cited[3] or cited[2])))
+        if "#L" in name:
+            name, place = split_target(name)
+            if place.end:
+                lines.append(JudgedLines(name, place.start, place.end))
         documents[name] = max(grade, documents.get(name, 0.0))
     return documents, lines
 
