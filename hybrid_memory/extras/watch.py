@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from threading import Event
 
-from ..errors import ConnectionLostError, SourceError, StoreError
+from ..errors import ConnectionLostError, SourceError
 from ..storage.source import Source, real_path
 from ..store import HybridStore
 from ..surface.arguments import Parser, examples
@@ -153,16 +153,12 @@ class Watch:
         """Refresh the store. Return False if the database could not be written or reached; the
         update is then tried again.
         """
-        report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._selected)
-        try:
-            with self._store.storage.guarded():
-                embeddings = self._store.storage.embeddings
-                if report.pending or embeddings.spare.next_identity():
-                    report.embedded_by(self._store.embed(seconds=WATCH_EMBED_SECONDS))
-                    report.pending = embeddings.count_pending()
-        except StoreError as error:
-            report.is_complete = False
-            report.warning(self._store.path, str(error), "database")
+        report = refresh(
+            self._store,
+            embed_seconds=WATCH_EMBED_SECONDS,
+            extract_seconds=None,
+            paths=self._selected,
+        )
         self._on_report(report)
         return report.is_complete
 
