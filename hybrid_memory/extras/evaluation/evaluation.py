@@ -25,7 +25,7 @@ from ...search.query_vector import query_vectors
 from ...search.request import OPTIONS
 from ...storage.targets import split_target
 from ...store import HybridStore, Result
-from ...surface.arguments import Parser, examples
+from ...surface.arguments import Parser, add_json, examples
 from ...surface.opening import open_store
 from ...surface.streams import print_advice, print_answer, single_line
 from ...surface.terminal import Style, progress_line
@@ -440,7 +440,7 @@ def eval_options(parser: Parser) -> None:
         action="store_true",
         help="also show the queries that the last mode missed, and what it found",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, even on a terminal")
+    add_json(parser)
     examples(
         parser,
         "eval --queries queries.jsonl --qrels qrels.tsv",
