@@ -16,11 +16,9 @@ from ..surface.opening import open_store
 from ..surface.streams import print_advice
 from ..sync.refresh import refresh
 from ..sync.report import Report
-from .environment import missing_package
+from .environment import needing
 
 DEBOUNCE = 1500  # milliseconds without a change before an update starts
-# The same for a watch with a stop event, which is only checked between these steps
-DEBOUNCE_STOPPED = 400
 LONGEST_DELAY = 10_000  # milliseconds that further changes can delay an update
 LOOK = 2000  # milliseconds between two checks for changes that raise no event
 FULL_ROUND = 60.0  # seconds between two updates without any event
@@ -67,7 +65,8 @@ class Watch:
     `paths` selects ingested folders and files; empty means all. `on_report` receives the report of
     each update. The watch ends when `stop` is set.
 
-    Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
+    Raises SourceError for a path that was never ingested, ConfigError if the package watchfiles is
+    missing.
     """
 
     def __init__(
@@ -77,10 +76,8 @@ class Watch:
         on_report: Callable[[Report], None],
         stop: Event | None = None,
     ) -> None:
-        try:
+        with needing("watch"):
             import watchfiles
-        except ImportError as error:
-            raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
         self._watch = watchfiles.watch
         self._default_filter = watchfiles.DefaultFilter()
         self._store = store
@@ -136,7 +133,7 @@ class Watch:
                     self._default_filter(change, path) and not path.startswith(self._store.path)
                 ),
                 debounce=LONGEST_DELAY,
-                step=DEBOUNCE_STOPPED if self._stop else DEBOUNCE,
+                step=DEBOUNCE,
                 rust_timeout=LOOK,
                 yield_on_timeout=True,
                 stop_event=self._stop,
