@@ -19,6 +19,7 @@ Notes = Callable[..., Path]
 FILES: dict[str, str | bytes] = {
     "a.md": "gpu", "d/b.md": "dog", ".obsidian/h.md": "x", "d/node_modules/n.md": "x", "drafts/e.md": "x", "t.txt": "x",
     "bin.md": b"\0", "big.md": "x" * 101, "latin.md": b"caf\xe9", "empty.md": "", "taken.md": "x",
+    ".gitignore": "*.log.md\n", "1.log.md": "x",
 }  # fmt: skip
 
 
@@ -46,6 +47,7 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
         (".obsidian", "hidden", "names that begin with a dot"),
         ("d/node_modules/n.md", "node_modules", "d/node_modules: folders with this name"),
         ("drafts/e.md", "excluded", "memory/drafts: --exclude leaves it out"),
+        ("1.log.md", ".gitignore", ".gitignore:1: *.log.md leaves it out"),
         ("t.txt", "pattern", "no pattern of the folder matches"),
         ("link.md", "symbolic link", "symbolic links are not followed"),
         ("linked/o.md", "symbolic link", "memory/linked: symbolic links"),

@@ -6,7 +6,7 @@ reads no file that is in the store.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
@@ -28,6 +28,7 @@ from ...documents.files import (
     TEMPLATES,
     UNKNOWN_WORKSPACE,
     BadFileError,
+    FoundFile,
 )
 from ...documents.formats import open_file, refusal
 from ...documents.ignores import LISTS
@@ -35,6 +36,7 @@ from ...documents.markdown import parse
 from ...documents.sources import ingest_command, walk_of
 from ...documents.workspaces import FOLDERS
 from ...errors import NotFoundError, QueryError
+from ...paths import is_in
 from ...storage.rows import StoredDocument
 from ...storage.source import Refusal, Source, refusal_limits
 from ...storage.targets import find
@@ -84,14 +86,6 @@ class Missing(NamedTuple):
     reason: str
 
 
-class SourcePath(NamedTuple):
-    """A path as seen from a source: `names` lead from the source's folder to it."""
-
-    source: Source
-    path: str
-    names: list[str]
-
-
 class Verdict(NamedTuple):
     """The reason why a note is left out, or a remark about it, and the way out; None if there is
     none.
@@ -102,58 +96,56 @@ class Verdict(NamedTuple):
     way_out: str | None = None
 
 
-def missing(store: HybridStore) -> list[Missing]:
-    """Everything below the ingested folders that is not in the store. A folder that is left out
-    represents all its files.
+def missing(store: HybridStore, only: str | None = None) -> list[Missing]:
+    """Everything below the ingested folders that is not in the store, or `only` what has this path
+    or is a folder around it. A folder that is left out represents all its files. What would be
+    ingested comes before what a source leaves out.
     """
     indexed = {file.path for file in store.storage.catalog.source_files()}
     refusals = store.storage.sources.refusals()
     files: dict[str, Missing] = {}
     left_out: dict[str, Missing] = {}
-    for source in store.storage.sources.all():
+
+    def is_asked_for(path: str) -> bool:
+        return path not in indexed and (only is None or is_in(only, path))
+
+    for source in by_depth(store.storage):
         if not os.path.lexists(source.path):
             continue
         walk = walk_of(source)
         for file in walk.file(source.path) if source.is_file else walk:
-            if file.path not in indexed:
-                relative = os.path.basename(file.path) if source.is_file else file.relative
-                doc_id = source.doc_id(relative)
-                files[file.path] = of_file(store, source, file.path, doc_id, refusals)
-        for path, rule in walk.left_out.items():
-            if path not in indexed:
-                left_out[path] = Missing(path, source, rule, REASONS[rule])
-        for path, reason in walk.unread:
+            if is_asked_for(file.path) and file.path not in files:
+                files[file.path] = _of_file(store, source, file, refusals)
+        for path, reason in filter(lambda each: is_asked_for(each[0]), walk.unread):
             files[path] = Missing(path, source, UNREADABLE, reason)
+        for path, rule in walk.left_out.items():
+            if is_asked_for(path):
+                line = walk.wanted.ignored(path, os.path.isdir(path)) if rule in LISTS else None
+                reason = f"{line.line} leaves it out" if line else REASONS[rule]
+                left_out.setdefault(path, Missing(path, source, rule, reason))
     others = [file for path, file in left_out.items() if path not in files]
     return [*files.values(), *others]
 
 
-def of_file(
-    store: HybridStore, source: Source, path: str, doc_id: str, refusals: Mapping[str, Refusal]
+def _of_file(
+    store: HybridStore, source: Source, file: FoundFile, refusals: Mapping[str, Refusal]
 ) -> Missing:
     """Find out why a file is not in the store, although no rule of its folder leaves it out. Reads
     the file, unless `refusals`, the last ingest's by path, have a reason.
     """
+    path = file.path
+    doc_id = str(source.id_of(path))
     owner = store.storage.documents.get(doc_id)
     if owner and owner.path != path:
         holder = owner.path or "a text added by `store`"
         return Missing(path, source, TAKEN, f"its id {doc_id!r} belongs to {holder}")
-    refusal_before = refusals.get(path)
-    if refusal_before and _still_holds(refusal_before, path, store.config):
-        return Missing(path, source, refusal_before.kind, refusal_before.reason)
+    before = refusals.get(path)
+    limits = refusal_limits(store.config)
+    if before and before.holds(file.mtime, file.size, limits, before.seconds):
+        return Missing(path, source, before.kind, before.reason)
     refused = refusal(path, store.config["max_file_bytes"], source.follow_symlinks)
     kind, reason = refused or (NEW, REASONS[NEW])
     return Missing(path, source, kind, reason)
-
-
-def _still_holds(refusal: Refusal, path: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a file that the last ingest refused would be refused again."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return False
-    limits = refusal_limits(settings)
-    return refusal.holds(status.st_mtime, status.st_size, limits, refusal.seconds)
 
 
 @retry_once
@@ -170,11 +162,12 @@ def explain(store: HybridStore, note: str) -> dict[str, Any]:
         path = os.path.abspath(os.path.expanduser(note))
         if not os.path.lexists(path):
             return _document(store, _id_of(store, note, path))
-        places = list(_places(store, path))
-        doc_id_of_path = _indexed_as(store, path, places)
-        if doc_id_of_path:
-            return _document(store, doc_id_of_path)
-        return _file(store, path, places)
+        folder, name = os.path.split(path)
+        for other in (path, os.path.join(os.path.realpath(folder), name), os.path.realpath(path)):
+            doc_id = store.storage.catalog.by_path(other)
+            if doc_id:
+                return _document(store, doc_id)
+        return _file(store, path)
 
 
 def _id_of(store: HybridStore, note: str, path: str) -> str:
@@ -187,45 +180,25 @@ def _id_of(store: HybridStore, note: str, path: str) -> str:
         raise NotFoundError(f"there is no file {path}, and {error}") from error
 
 
-def _places(store: HybridStore, path: str) -> Iterator[SourcePath]:
-    """Yield the path as seen from each source that contains it, first from the source that would
-    ingest it.
-    """
-    for source in by_depth(store.storage):
-        folder = path
-        names: list[str] = []
-        while os.path.realpath(folder) != source.path and folder != os.path.dirname(folder):
-            names.insert(0, os.path.basename(folder))
-            folder = os.path.dirname(folder)
-        fits = source.is_file == (not names) or os.path.isdir(path)
-        if os.path.realpath(folder) == source.path and fits:
-            yield SourcePath(source, os.path.join(source.path, *names), names)
-
-
-def _indexed_as(store: HybridStore, path: str, places: Sequence[SourcePath]) -> str | None:
-    """The id of a file's document, by its path, by its path from a source, or without links."""
-    for name in (path, *(place.path for place in places), os.path.realpath(path)):
-        doc_id = store.storage.catalog.by_path(name)
-        if doc_id:
-            return doc_id
-    return None
-
-
-def _file(store: HybridStore, path: str, places: Sequence[SourcePath]) -> dict[str, Any]:
+def _file(store: HybridStore, path: str) -> dict[str, Any]:
     """The answer for a file that is not in the store: from the source that would ingest it, else
     from the first source that leaves it out.
     """
-    looks = [(place, _left_out(place.source, place.names)) for place in places]
-    if looks:
-        place, left_out = min(looks, key=lambda look: look[1] is not None)
-        doc_id = place.source.doc_id("/".join(place.names) or os.path.basename(place.path))
-        if left_out is None:
-            if os.path.isdir(place.path):
-                raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
-            refusals = store.storage.sources.refusals()
-            left_out = of_file(store, place.source, place.path, doc_id, refusals)
-        return _answer(path, doc_id, Verdict(left_out.rule, left_out.reason, _way_out(left_out)))
+    folders = [source.path for source in store.storage.sources.all()]
+    place = path
+    if not any(is_in(place, folder) for folder in folders):
+        folder, name = os.path.split(path)
+        place = os.path.join(os.path.realpath(folder), name)
+    for found in missing(store, only=place):
+        reason = found.reason
+        if found.path != place:
+            reason = f"{found.path}: {reason}"
+        return _answer(
+            path, found.source.id_of(place), Verdict(found.rule, reason, _way_out(found))
+        )
     if os.path.isdir(path):
+        if any(is_in(place, folder) for folder in folders):
+            raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
         command = f"`hybrid-memory ingest --path {quote(path)}`"
         raise QueryError(f"{path} is a folder that was not ingested; {command} ingests it")
     target = _place_to_ingest(os.path.realpath(path))
@@ -242,35 +215,6 @@ def _place_to_ingest(path: str) -> str:
             return folder
         folder = os.path.dirname(folder)
     return path
-
-
-def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
-    """The first folder on the way to the file, or the file itself, that a rule leaves out."""
-    wanted = walk_of(source).wanted
-    path = source.path
-    for name in names:
-        path = os.path.join(path, name)
-        is_folder = os.path.isdir(path)
-        rule = wanted.refusal(name, path, is_folder)
-        if rule is None and os.path.islink(path) and not source.follow_symlinks:
-            rule = LINK
-        if rule:
-            reason = REASONS[rule]
-            if rule in LISTS:
-                line = wanted.ignored(path, is_folder)
-                reason = f"{line and line.line} leaves it out"
-            elif name != names[-1]:
-                reason = f"{path}: {reason}"
-            return Missing(path, source, rule, reason)
-    if os.path.isdir(path):
-        return None
-    if not os.path.isfile(path):
-        return Missing(path, source, SPECIAL, REASONS[SPECIAL])
-    with suppress(OSError, BadFileError):  # in that case `of_file` reports a refusal
-        rule = wanted.refusal_of_session(path)
-        if rule:
-            return Missing(path, source, rule, REASONS[rule])
-    return None
 
 
 def _way_out(file: Missing) -> str | None:
