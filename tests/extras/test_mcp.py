@@ -473,7 +473,7 @@ def test_update_embeds_what_was_stored_while_the_server_was_down(
     ollama.stop()
     assert mcp.store("later", "a kettle").count("\n[warning: ") == 1
     down = mcp.ask("memory_update")
-    assert down.startswith("no file has changed; 1 chunk pending\n[warning: cannot connect")
+    assert down.startswith("nothing has changed\n[warning: cannot connect")
     ollama.start()
     assert mcp.ask("memory_update") == "embedded 1 chunk"
     assert "pending_count: 0" in mcp.ask("memory_status")

@@ -136,10 +136,8 @@ class StdioServer:
             if not is_stateless:
                 raise ProtocolError(INVALID_PARAMS, f"_meta has no {REVISION}")
             result = {"supportedVersions": [STATELESS], **self._description()}
-        elif method == "ping":
-            result = {}
         else:
-            result = self.result(method, params)
+            result = self._of_all_revisions(method, params)
         if not is_stateless:
             return result
         if method in KEPT:
@@ -150,26 +148,25 @@ class StdioServer:
     def _description(self) -> Message:
         return {"capabilities": CAPABILITIES, "instructions": self._tools.instructions}
 
-    def result(self, method: str, params: Message) -> Message:
+    def _of_all_revisions(self, method: str, params: Message) -> Message:
         """Return the result of a method, in a form common to all revisions. Raises
         ProtocolError.
         """
         tools = self._tools
-        if method == "tools/list":
-            return {"tools": tools.definitions}
-        if method == "tools/call":
-            return tools.call(_string_param(params, "name"), params.get("arguments") or {})
-        if method == "prompts/list":
-            return {"prompts": tools.prompts}
-        if method == "prompts/get":
-            return tools.prompt(_string_param(params, "name"), params.get("arguments") or {})
-        if method == "resources/list":
-            return tools.resources(params.get("cursor"))
-        if method == "resources/templates/list":
-            return {"resourceTemplates": tools.resource_templates}
-        if method == "resources/read":
-            return tools.resource(_string_param(params, "uri"))
-        raise ProtocolError(METHOD_NOT_FOUND, f"there is no method {method!r}")
+        arguments = params.get("arguments") or {}
+        results: dict[str, Callable[[], Message]] = {
+            "ping": dict,
+            "tools/list": lambda: {"tools": tools.definitions},
+            "tools/call": lambda: tools.call(_string_param(params, "name"), arguments),
+            "prompts/list": lambda: {"prompts": tools.prompts},
+            "prompts/get": lambda: tools.prompt(_string_param(params, "name"), arguments),
+            "resources/list": lambda: tools.resources(params.get("cursor")),
+            "resources/templates/list": lambda: {"resourceTemplates": tools.resource_templates},
+            "resources/read": lambda: tools.resource(_string_param(params, "uri")),
+        }
+        if method not in results:
+            raise ProtocolError(METHOD_NOT_FOUND, f"there is no method {method!r}")
+        return results[method]()
 
 
 def _is_stateless(params: Message) -> bool:

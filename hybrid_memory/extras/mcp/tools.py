@@ -418,10 +418,7 @@ def listing(answer: Answer) -> str:
 
 def updated(report: Report, problems: Sequence[str]) -> str:
     """Format the report of an update."""
-    lines = report.summary() or ["nothing has changed"]
-    if report.embedding_problems and report.pending and not report.summary():
-        lines = [f"no file has changed; {plural(report.pending, 'chunk')} pending"]
-    return _with_warnings(lines, problems)
+    return _with_warnings(report.summary() or ["nothing has changed"], problems)
 
 
 def status(answer: Answer) -> str:
