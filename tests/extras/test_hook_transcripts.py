@@ -161,7 +161,7 @@ def test_without_a_memory_nothing_is_kept(home: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_transcript_is_taken(home: Path, form: str) -> None:
-    assert transcript(write(f"{PROJECTS}/a.jsonl", FORMS[form])(home), {})
+    assert transcript(write(f"{PROJECTS}/a.jsonl", FORMS[form])(home))
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,13 @@ def test_every_form_of_a_transcript_is_taken(home: Path, form: str) -> None:
         ("XDG_STATE_HOME", "moved/hybrid-memory/transcripts/opencode"),
     ],
 )
-def test_folders_of_agents_are_known(home: Path, variable: str, folder: str) -> None:
+def test_folders_of_agents_are_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, folder: str
+) -> None:
     path = write(f"{folder}/a.jsonl")(home)
-    found = transcript(path, {variable: str(home / "moved")})
+    if variable:
+        monkeypatch.setenv(variable, str(home / "moved"))
+    found = transcript(path)
     assert found
     assert found.path == os.path.realpath(path)
 
@@ -190,21 +194,22 @@ def test_folders_of_agents_are_known(home: Path, variable: str, folder: str) -> 
 def test_folders_of_agents_may_be_links(home: Path) -> None:
     path = write("dotfiles/claude/projects/-x/a.jsonl")(home)
     (home / ".claude").symlink_to("dotfiles/claude")
-    found = transcript(str(home / ".claude/projects/-x/a.jsonl"), {})
+    found = transcript(str(home / ".claude/projects/-x/a.jsonl"))
     assert found
     assert found.path == path
 
 
-def test_the_usual_folder_counts_although_a_variable_names_another_one(home: Path) -> None:
-    assert transcript(
-        write(f"{PROJECTS}/a.jsonl")(home), {"CLAUDE_CONFIG_DIR": str(home / "moved")}
-    )
+def test_the_usual_folder_counts_although_a_variable_names_another_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "moved"))
+    assert transcript(write(f"{PROJECTS}/a.jsonl")(home))
 
 
 def test_a_transcript_that_nothing_was_written_to_is_no_refusal(home: Path) -> None:
     empty = write(f"{PROJECTS}/a.jsonl", "")(home)
-    assert transcript(empty, {}) is None
-    assert transcript(str(home / PROJECTS / "b.jsonl"), {}) is None
+    assert transcript(empty) is None
+    assert transcript(str(home / PROJECTS / "b.jsonl")) is None
 
 
 Run = Callable[..., str]

@@ -55,15 +55,15 @@ class JudgedLines(NamedTuple):
     last: int
 
 
-def ndcg(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """Normalised discounted cumulative gain of the first k documents: the sum of their gains, each
+def ndcg(ranking: Sequence[str], grades: Grades) -> float:
+    """Normalised discounted cumulative gain of the first documents: the sum of their gains, each
     divided by log2(rank + 1), relative to the best possible order.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; with the gain
     2^grade - 1 of Burges et al., "Learning to rank using gradient descent", 2005.
     """
-    best = _discounted(sorted(grades.values(), reverse=True)[:k])
-    return _discounted(grades.get(document, 0) for document in ranking[:k]) / best
+    best = _discounted(sorted(grades.values(), reverse=True)[:FIRST])
+    return _discounted(grades.get(document, 0) for document in ranking[:FIRST]) / best
 
 
 def _discounted(grades: Iterable[float]) -> float:

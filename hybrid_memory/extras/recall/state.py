@@ -27,9 +27,9 @@ REFUSED = "refused"  # prefix of the files of refused transcripts
 LONGEST_NAME = 300  # characters kept of a refused name
 
 
-def state_folder(environ: Mapping[str, str] = os.environ) -> str:
+def state_folder() -> str:
     """Return the folder of the state files, by the XDG Base Directory Specification 0.8."""
-    state = environ.get("XDG_STATE_HOME", "")
+    state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "hybrid-memory", "recall")

@@ -5,7 +5,6 @@ folder in which an agent keeps transcripts and has the format of one.
 """
 
 import os
-from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,13 +30,13 @@ class SessionTranscript(NamedTuple):
     folder: SessionFolder
 
 
-def transcript(named: object, environ: Mapping[str, str] = os.environ) -> SessionTranscript | None:
+def transcript(named: object) -> SessionTranscript | None:
     """Return the transcript that a hook names; None if the file is missing or empty.
 
     Raises RefusedError for any other file.
     """
     path = _path(named)
-    folders = [folder for folder in _folders(environ) if is_in(path, folder.path)]
+    folders = [folder for folder in _folders() if is_in(path, folder.path)]
     if not folders:
         raise RefusedError("it is not in a folder in which an agent keeps transcripts")
     if not os.path.lexists(path):
@@ -70,10 +69,10 @@ def _path(named: object) -> str:
         raise RefusedError("it is not a path") from error
 
 
-def _folders(environ: Mapping[str, str]) -> list[SessionFolder]:
+def _folders() -> list[SessionFolder]:
     """Return the transcript folders of all agents: those set by environment variables, and the
     default ones, because the agent may have been started with other variables.
     """
     home = os.path.expanduser("~")
-    folders = chain(session_folders(home, environ), session_folders(home, {}))
+    folders = chain(session_folders(home), session_folders(home, {}))
     return [folder._replace(path=os.path.realpath(folder.path)) for folder in folders]
