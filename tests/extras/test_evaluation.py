@@ -241,8 +241,8 @@ def test_no_judgement_for_any_query_is_an_error(filled: HybridStore) -> None:
 
 def test_lines_are_cut_off_from_documents() -> None:
     grades = {"a.md#L3-L5": 2.0, "a.md#L9": 1.0, "b.md": 1.0, "c#L0": 1.0}
-    assert without_lines(grades) == (
-        {"a.md": 2.0, "b.md": 1.0, "c#L0": 1.0},
+    assert without_lines(grades, {"b.md": "notes/b.md"}) == (
+        {"a.md": 2.0, "notes/b.md": 1.0, "c#L0": 1.0},
         [("a.md", 3, 5), ("a.md", 9, 9)],
     )
 

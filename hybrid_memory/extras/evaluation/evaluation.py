@@ -23,7 +23,7 @@ from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.query_vector import query_vectors
 from ...search.request import OPTIONS
-from ...storage.targets import split_target
+from ...storage.targets import WHOLE, split_target
 from ...store import HybridStore, Result
 from ...surface.arguments import Parser, add_json, examples
 from ...surface.opening import open_store
@@ -180,21 +180,22 @@ def read_qrels(path: str) -> dict[str, Grades]:
     return dict(qrels)
 
 
-def without_lines(grades: Grades) -> tuple[Grades, list[JudgedLines]]:
-    """Split judgements into documents, with the best grade of their lines, and cited lines.
+def without_lines(grades: Grades, names: Mapping[str, str]) -> tuple[Grades, list[JudgedLines]]:
+    """Split judgements into documents, with the best grade of their lines, and cited lines. `names`
+    has the ids of documents that are named otherwise.
 
     {"a.md#L3-L5": 2, "a.md#L9": 1, "b.md": 1} -> {"a.md": 2, "b.md": 1}, [("a.md", 3, 5), ("a.md",
     9, 9)]
     """
     documents: Grades = {}
-    lines = []
-    for name, grade in grades.items():
-        if "#L" in name:
-            name, place = split_target(name)
-            if place.end:
-                lines.append(JudgedLines(name, place.start, place.end))
-        documents[name] = max(grade, documents.get(name, 0.0))
-    return documents, lines
+    lines = set()
+    for target, grade in grades.items():
+        name, place = split_target(target) if "#L" in target else (target, WHOLE)
+        document = names.get(name, name)
+        if place.end:
+            lines.add(JudgedLines(document, place.start, place.end))
+        documents[document] = max(grade, documents.get(document, 0.0))
+    return documents, sorted(lines)
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
@@ -264,15 +265,8 @@ def evaluate(
     Raises SourceError if no query has a relevant document, EmbedderError if no mode can run.
     """
     documents = _by_name(store)
-    judged = {id: without_lines(qrels[id]) for id in queries if id in qrels}
-    wanted = {
-        id: {documents.get(name, name): grade for name, grade in grades.items()}
-        for id, (grades, _) in judged.items()
-    }
-    cited = {
-        id: {JudgedLines(documents.get(name, name), first, last) for name, first, last in lines}
-        for id, (_, lines) in judged.items()
-    }
+    judged = {id: without_lines(qrels[id], documents) for id in queries if id in qrels}
+    wanted = {id: grades for id, (grades, _) in judged.items()}
     if not wanted:
         raise SourceError(
             "no query has a judgement above 0; check that both files use the same query ids"
@@ -283,7 +277,7 @@ def evaluate(
     times: dict[str, list[float]] = {mode: [] for mode in modes}
     # Mode -> for each query with cited lines, the shares by budget
     shares: dict[str, list[list[float]]] = {mode: [] for mode in modes}
-    for number, id in enumerate(wanted, 1):
+    for number, (id, (_, lines)) in enumerate(judged.items(), 1):
         query = queries[id]
         if found.keys() - {"keyword"} and (problem := _without_vector(store, query)):
             left_out = dict.fromkeys((mode for mode in found if mode != "keyword"), problem)
@@ -297,7 +291,7 @@ def evaluate(
             hits = _hits(store, query, mode)
             times[mode].append((time.perf_counter() - started) * 1e3)
             rankings[id] = _documents(hits)
-            if lines := sorted(cited[id]):
+            if lines:
                 shares[mode].append([evidence(hits, lines, budget) for budget in BUDGETS])
         progress(Progress("queries", number, len(wanted)))
     measured = {
