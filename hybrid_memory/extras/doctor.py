@@ -79,11 +79,6 @@ class Look:
         self.checks = store.storage.checks
 
     @cached_property
-    def why_not_working(self) -> str | None:
-        """Why the chosen embedder does not work with the store's embeddings, in one line."""
-        return self.store.why_not_working(self.store.embedder)
-
-    @cached_property
     def missing(self) -> list[Missing]:
         """The files of the ingested folders that are not in the store."""
         with time_limit(EXTRACT_SECONDS):
@@ -178,30 +173,27 @@ def _keyword_index(look: Look) -> Iterator[Diagnosis]:
         yield Diagnosis(ok, text, REINDEX if ok is False else "")
 
 
-def _indexed(look: Look) -> Iterator[Diagnosis]:
-    with look.store.storage.snapshot():
-        missing_count, surplus = look.checks.keyword_index_differences()
-    chunks = plural(missing_count, "chunk is", "chunks are")
-    rows = plural(
-        surplus,
-        "row of the keyword index has no chunk",
-        "rows of the keyword index have no chunk",
-    )
-    problems = [f"{chunks} not in the keyword index"] * bool(missing_count) + [rows] * bool(surplus)
-    yield from _problems(problems, "every chunk is in the keyword index", REINDEX)
+def _index_differences(look: Look) -> list[str]:
+    missing_count, surplus = look.checks.keyword_index_differences()
+    problems = []
+    if missing_count:
+        chunks = plural(missing_count, "chunk is", "chunks are")
+        problems.append(f"{chunks} not in the keyword index")
+    if surplus:
+        one = "row of the keyword index has no chunk"
+        problems.append(plural(surplus, one, "rows of the keyword index have no chunk"))
+    return problems
 
 
-def _documents(look: Look) -> Iterator[Diagnosis]:
-    with look.store.storage.snapshot():
-        problems = look.checks.rows()
-    yield from _problems(problems, "notes and chunks agree", DAMAGED_ROWS)
+def _compared(problems_of: Callable[[Look], list[str]], ok: str, way_out: str) -> "Check":
+    """A check that compares tables of the database in one state."""
 
+    def check(look: Look) -> Iterator[Diagnosis]:
+        with look.store.storage.snapshot():
+            problems = problems_of(look)
+        yield from _problems(problems, ok, way_out)
 
-def _vectors(look: Look) -> Iterator[Diagnosis]:
-    ok = "agrees with the embeddings" if look.thorough else "has a place for every embedding"
-    with look.store.storage.snapshot():
-        problems = look.checks.vectors(thorough=look.thorough)
-    yield from _problems(problems, f"it {ok}", REINDEX)
+    return check
 
 
 def _embedder(look: Look) -> Iterator[Diagnosis]:
@@ -211,8 +203,9 @@ def _embedder(look: Look) -> Iterator[Diagnosis]:
         return
     name = name_of(identity_of(embedder))
     difference = differing(look.store.storage.embeddings.identity(), embedder)
-    if look.why_not_working:
-        yield Diagnosis(False, f"{name}: {look.why_not_working}")
+    why_not_working = look.store.why_not_working(embedder)
+    if why_not_working:
+        yield Diagnosis(False, f"{name}: {why_not_working}")
     elif difference:
         text = f"the store's embeddings were made with {difference}"
         yield Diagnosis(False, text, "`hybrid-memory update` makes new ones")
@@ -233,10 +226,7 @@ def _embeddings(look: Look) -> Iterator[Diagnosis]:
     counts = look.store.stats()
     embedded = f"{counts['embedded_count']:,} of {counts['chunk_count']:,} chunks have an embedding"
     if counts["pending_count"] and look.store.embedder:
-        way_out = "`hybrid-memory update` embeds the others"
-        if look.why_not_working:
-            way_out += ", once the embedder works"
-        yield Diagnosis(False, embedded, way_out)
+        yield Diagnosis(False, embedded, "`hybrid-memory update` embeds the others")
     else:
         yield Diagnosis(True, embedded)
 
@@ -414,9 +404,13 @@ CHECKS: dict[str, Check] = {
     "engine": _engine,
     "integrity": _integrity,
     "keyword index": _keyword_index,
-    "indexed": _indexed,
-    "documents": _documents,
-    "vector index": _vectors,
+    "indexed": _compared(_index_differences, "every chunk is in the keyword index", REINDEX),
+    "documents": _compared(lambda look: look.checks.rows(), "notes and chunks agree", DAMAGED_ROWS),
+    "vector index": _compared(
+        lambda look: look.checks.vectors(thorough=look.thorough),
+        "it agrees with the embeddings",
+        REINDEX,
+    ),
     "embedder": _embedder,
     "reranker": _reranker,
     "embeddings": _embeddings,
