@@ -24,7 +24,6 @@ from hybrid_memory import HybridStore
 from hybrid_memory.cli import main
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.formats.inserted import HEADING, words_of_user
-from hybrid_memory.extras.hosts import hosts
 from hybrid_memory.extras.recall import command, passages
 from hybrid_memory.extras.recall.command import Deadline
 from hybrid_memory.extras.recall.passages import printed, recalled
@@ -137,17 +136,14 @@ def test_prints_passages_under_one_line_that_says_what_they_are(recall: Recall) 
     assert len(done.stdout) <= 1200
 
 
-def test_what_hosts_insert_is_not_searched_for(recall: Recall) -> None:
-    tag = hosts()["claude"].inserted["tags"][0].replace("*", "x")
-    inserted = f"<{tag}>The tide gauge was moved.</{tag}>\n\n"
-    assert recall(inserted + QUESTION).stdout == recall(QUESTION).stdout
-    assert recall(inserted).stdout == ""
-
-
 @pytest.mark.parametrize(
     "stdin",
-    [QUESTION, hook(prompt=QUESTION), "{host: ferry} " + QUESTION],
-    ids=["text", "hook", "text that begins as JSON does"],
+    [
+        QUESTION,
+        hook(prompt=QUESTION),
+        "{host: ferry} " + QUESTION,  # begins as JSON does
+        f"<system-reminder>The tide gauge was moved.</system-reminder>\n\n{QUESTION}",
+    ],
 )
 def test_reads_a_prompt_from_standard_input(recall: Recall, stdin: str | dict[str, Any]) -> None:
     assert "203.0.113.58" in recall(stdin=stdin).stdout
@@ -158,7 +154,6 @@ def test_reads_a_prompt_from_standard_input(recall: Recall, stdin: str | dict[st
     [
         "",
         "/compact the address of the ferry host",
-        "Rename the variable and run the tests",
         f"<task-notification>\n<summary>{QUESTION}</summary>\n</task-notification>",
         hook(),
         hook("PostToolUse", prompt=QUESTION),
@@ -198,7 +193,7 @@ def test_the_time_limit_counts_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(
     ("reading", "opening", "wait"),
-    [(0.0, 0.0, 1.0), (0.0, 1.2, 0.4), (0.0, 2.5, 0.0), (9.0, 0.0, 1.0)],
+    [(0.0, 1.2, 0.4), (0.0, 2.5, 0.0), (9.0, 0.0, 1.0)],
 )
 def test_a_query_waits_for_half_of_the_time_that_is_left_after_the_prompt_was_read(
     monkeypatch: pytest.MonkeyPatch, reading: float, opening: float, wait: float
@@ -276,6 +271,8 @@ def test_recalls_nothing_twice_in_a_session(recall: Recall) -> None:
     assert not any(line.strip("*").startswith(tuple(cited)) for line in again.splitlines())
     assert recall(stdin=hook(session="two", prompt=QUESTION)).stdout == first
     assert "203.0.113.58" not in recall(QUESTION, "--session", "one").stdout
+    recall(stdin=hook("SessionStart", source="compact"))
+    assert recall(stdin=hook(prompt=QUESTION)).stdout == first
 
 
 def test_what_is_left_must_bear_on_the_prompt_itself(recall: Recall) -> None:
@@ -287,12 +284,6 @@ def test_what_is_left_must_bear_on_the_prompt_itself(recall: Recall) -> None:
     assert answer.startswith(f"{HEADING}\n**Note:** shown before in this session: ")
     assert len(answer.splitlines()) == 2
     assert recall(stdin=hook(prompt="Convert the image to webp?")).stdout == ""
-
-
-def test_recalls_again_what_a_compaction_took_away(recall: Recall) -> None:
-    first = recall(stdin=hook(prompt=QUESTION)).stdout
-    recall(stdin=hook("SessionStart", source="compact"))
-    assert recall(stdin=hook(prompt=QUESTION)).stdout == first
 
 
 def test_a_session_is_not_told_what_it_said_itself_until_a_compaction(
