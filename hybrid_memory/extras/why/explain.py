@@ -189,13 +189,12 @@ def _file(store: HybridStore, path: str) -> dict[str, Any]:
     if not any(is_in(place, folder) for folder in folders):
         folder, name = os.path.split(path)
         place = os.path.join(os.path.realpath(folder), name)
-    for found in missing(store, only=place):
-        reason = found.reason
-        if found.path != place:
-            reason = f"{found.path}: {reason}"
-        return _answer(
-            path, found.source.id_of(place), Verdict(found.rule, reason, _way_out(found))
-        )
+    found = missing(store, only=place)
+    if found:
+        kept_out, source, rule, reason = found[0]
+        if kept_out != place:
+            reason = f"{kept_out}: {reason}"
+        return _answer(path, source.id_of(place), Verdict(rule, reason, _way_out(found[0])))
     if os.path.isdir(path):
         if any(is_in(place, folder) for folder in folders):
             raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
