@@ -51,6 +51,7 @@ def judged() -> Iterator[HybridStore]:
     ("settings", "pairs"),
     [
         ({}, 12),
+        ({"limit": 3}, 6),
         ({"per_doc": 1}, 6),
         ({"half_life_days": 30.0}, 6),
         ({"limit": 4, "per_doc": 2, "min_confidence": 0.3, "min_score": 0.2}, 6),

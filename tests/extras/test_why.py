@@ -173,13 +173,16 @@ def test_a_new_note_of_nested_folders_gets_the_id_that_was_told(
     store: HybridStore, tmp_path: Path
 ) -> None:
     (tmp_path / "w/memory").mkdir(parents=True)
-    for name in ("w", "w/memory"):
-        (tmp_path / name / "old.md").write_text("gpu")
-        Ingest(store).run([str(tmp_path / name)])
-    (tmp_path / "w/memory/new.md").write_text("kettle")
-    told = explain(store, str(tmp_path / "w/memory/new.md"))
+    (tmp_path / "w/memory/old.md").write_text("gpu")
+    Ingest(store, patterns=["*.md", "*.txt"]).run([str(tmp_path / "w")])
+    Ingest(store).run([str(tmp_path / "w/memory")])
+    for name, doc_id in (("new.md", "memory/new.md"), ("new.txt", "w/memory/new.txt")):
+        (tmp_path / "w/memory" / name).write_text("kettle")
+        told = explain(store, str(tmp_path / "w/memory" / name))
+        assert (told["rule"], told["doc_id"]) == ("new", doc_id)
+        assert told["way_out"].endswith(" --incremental` ingests it")
     Ingest(store).update()
-    assert told["doc_id"] == explain(store, str(tmp_path / "w/memory/new.md"))["doc_id"]
+    assert {"memory/new.md", "w/memory/new.txt"} <= set(store.storage.catalog.ids())
 
 
 def said(text: str) -> str:

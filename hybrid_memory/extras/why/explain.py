@@ -6,7 +6,7 @@ reads no file that is in the store.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
@@ -28,7 +28,6 @@ from ...documents.files import (
     TEMPLATES,
     UNKNOWN_WORKSPACE,
     BadFileError,
-    FoundFile,
 )
 from ...documents.formats import open_file, refusal
 from ...documents.ignores import LISTS
@@ -38,7 +37,7 @@ from ...documents.workspaces import FOLDERS
 from ...errors import NotFoundError, QueryError
 from ...paths import is_in
 from ...storage.rows import StoredDocument
-from ...storage.source import Refusal, Source, refusal_limits
+from ...storage.source import Source
 from ...storage.targets import find
 from ...store import HybridStore, retry_once
 from ...sync.plan import by_depth
@@ -102,7 +101,6 @@ def missing(store: HybridStore, only: str | None = None) -> list[Missing]:
     ingested comes before what a source leaves out.
     """
     indexed = {file.path for file in store.storage.catalog.source_files()}
-    refusals = store.storage.sources.refusals()
     files: dict[str, Missing] = {}
     left_out: dict[str, Missing] = {}
 
@@ -115,7 +113,7 @@ def missing(store: HybridStore, only: str | None = None) -> list[Missing]:
         walk = walk_of(source)
         for file in walk.file(source.path) if source.is_file else walk:
             if is_asked_for(file.path) and file.path not in files:
-                files[file.path] = _of_file(store, source, file, refusals)
+                files[file.path] = _of_file(store, source, file.path)
         for path, reason in filter(lambda each: is_asked_for(each[0]), walk.unread):
             files[path] = Missing(path, source, UNREADABLE, reason)
         for path, rule in walk.left_out.items():
@@ -127,22 +125,15 @@ def missing(store: HybridStore, only: str | None = None) -> list[Missing]:
     return [*files.values(), *others]
 
 
-def _of_file(
-    store: HybridStore, source: Source, file: FoundFile, refusals: Mapping[str, Refusal]
-) -> Missing:
+def _of_file(store: HybridStore, source: Source, path: str) -> Missing:
     """Find out why a file is not in the store, although no rule of its folder leaves it out. Reads
-    the file, unless `refusals`, the last ingest's by path, have a reason.
+    the file.
     """
-    path = file.path
     doc_id = str(source.id_of(path))
     owner = store.storage.documents.get(doc_id)
     if owner and owner.path != path:
         holder = owner.path or "a text added by `store`"
         return Missing(path, source, TAKEN, f"its id {doc_id!r} belongs to {holder}")
-    before = refusals.get(path)
-    limits = refusal_limits(store.config)
-    if before and before.holds(file.mtime, file.size, limits, before.seconds):
-        return Missing(path, source, before.kind, before.reason)
     refused = refusal(path, store.config["max_file_bytes"], source.follow_symlinks)
     kind, reason = refused or (NEW, REASONS[NEW])
     return Missing(path, source, kind, reason)
