@@ -617,7 +617,9 @@ def test_standard_output_has_the_protocol_and_nothing_else(
     ) as process:
         lines = [json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages]
         printed, errors = process.communicate("".join(lines), timeout=60)
-    assert [json.loads(line)["id"] for line in printed.splitlines()] == [1, 2]
+    greeting, found = map(json.loads, printed.splitlines())
+    assert greeting["result"]["protocolVersion"] == "2025-06-18"
+    assert found["id"] == 2
     assert (errors, process.returncode) == ("", 0)
 
 
