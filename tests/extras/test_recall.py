@@ -236,7 +236,7 @@ def test_runs_of_a_host_are_logged(recall: Recall, recall_process: Recall, tmp_p
     assert "hybrid-memory: no answer within 0.0011 s (--timeout)\n" in late.stderr
     recall(QUESTION)
     log = (tmp_path / "state/hybrid-memory/recall/runs-claude").read_text().splitlines()
-    assert [line.split()[2] for line in log] == ["answered", "silent", "failed", "late"]
+    assert [line.split()[1] for line in log] == ["answered", "silent", "failed", "late"]
     assert "ferry" not in "".join(log)
 
 

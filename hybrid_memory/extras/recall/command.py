@@ -158,7 +158,7 @@ def _run(args: Namespace) -> None:
     if answer:
         with output() as stream:
             print(_reply(args.host, event, kind, answer.rstrip()), file=stream)
-    _note(args, outcome, kind)
+    _note(args, outcome)
 
 
 def _text(args: Namespace, hook: Mapping[str, Any], kind: str) -> str:
@@ -206,14 +206,14 @@ def _in_background(args: Namespace, sessions: list[Begun]) -> None:
     for session in sessions:
         args.workspace = session.workspace
         ingest = partial(ingest_transcript, args, session.transcript)
-        _note(args, _outcome(args, END, ingest)[1], END)
+        _note(args, _outcome(args, END, ingest)[1])
         session.end()
     os._exit(0)
 
 
-def _note(args: Namespace, outcome: str, kind: str = PROMPT) -> None:
+def _note(args: Namespace, outcome: str) -> None:
     if args.host:
-        note_run(args.host, kind, outcome)
+        note_run(args.host, outcome)
 
 
 def _kind(args: Namespace, event: str) -> str | None:
