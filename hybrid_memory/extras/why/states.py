@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 
 NO_FILE = ("gone", "no longer has a file", "no longer have a file")
-CUTS_AGAIN = "`{update}` cuts changed notes again"
+CUTS_AGAIN = "`{update}` cuts such notes again"
 STATES = {
     "new": State(
         "new",
@@ -63,7 +63,7 @@ STATES = {
         "cannot be read, and may have changed",
         "give yourself permission to read, then `{update}`",
     ),
-    "kept": State(*NO_FILE, "kept because of --keep-missing", ok=True),
+    "kept": State(*NO_FILE, "kept, because of --keep-missing or as a transcript", ok=True),
     "gone": State(*NO_FILE, "`{update}` removes notes without a file"),
     "without a folder": State(
         *NO_FILE, "`hybrid-memory delete --path {path}` removes notes without a file"
