@@ -77,9 +77,7 @@ class Watch:
         stop: Event | None = None,
     ) -> None:
         with needing("watch"):
-            import watchfiles
-        self._watch = watchfiles.watch
-        self._default_filter = watchfiles.DefaultFilter()
+            import watchfiles  # noqa: F401
         self._store = store
         self._on_report = on_report
         self._stop = stop
@@ -126,11 +124,14 @@ class Watch:
 
         The first two values are truthy: one before and one after the system starts watching.
         """
+        from watchfiles import DefaultFilter, watch
+
+        wanted = DefaultFilter()
         try:
-            changes = self._watch(
+            changes = watch(
                 *folders,
                 watch_filter=lambda change, path: (
-                    self._default_filter(change, path) and not path.startswith(self._store.path)
+                    wanted(change, path) and not path.startswith(self._store.path)
                 ),
                 debounce=LONGEST_DELAY,
                 step=DEBOUNCE,

@@ -7,7 +7,7 @@ without shell commands, as the model may have no shell. Each call opens its own 
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from glob import escape
 from io import StringIO
 from typing import Any
@@ -39,7 +39,7 @@ from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import plural, storable, storable_name
 from ..agent_text import mcp_instructions
-from ..note import write_note
+from ..note import OpenStore, write_note
 from ..recall.state import answering
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import (
@@ -58,8 +58,6 @@ PAGE = 100  # resources per page
 ADDRESS = "memory:///"  # prefix of a document's id in its resource URI
 
 INVALID_PARAMS = -32602  # JSON-RPC
-
-OpenStore = Callable[[], AbstractContextManager[HybridStore]]
 
 PROMPT: Json = {
     "name": "recall",
