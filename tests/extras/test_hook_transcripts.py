@@ -87,9 +87,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "markdown": (write(f"{PROJECTS}/memory/MEMORY.md", "# okapi"), "its name"),
     "markdown by another name": (write(f"{PROJECTS}/a.jsonl", "# okapi\n\nA note."), FORM),
     "lines of JSON": (write(f"{PROJECTS}/a.jsonl", '{"okapi": 1}\n[1]\n"x"\n'), FORM),
-    "a number": (lambda home: 5, "not a path"),
-    "a NUL": (lambda home: "/etc/passwd\0.jsonl", "not a path"),
-    "no Unicode": (lambda home: "/\ud800.jsonl", "not a path"),
+    "a number": (lambda home: 5, OUTSIDE),
 }
 
 

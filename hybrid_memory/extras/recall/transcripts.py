@@ -35,7 +35,7 @@ def transcript(named: object) -> SessionTranscript | None:
 
     Raises RefusedError for any other file.
     """
-    path = _path(named)
+    path = os.path.realpath(os.path.expanduser(str(named)))
     folders = [folder for folder in _folders() if is_in(path, folder.path)]
     if not folders:
         raise RefusedError("it is not in a folder in which an agent keeps transcripts")
@@ -57,16 +57,6 @@ def transcript(named: object) -> SessionTranscript | None:
             return SessionTranscript(path, session_folder(stream), folders[0])
     except (OSError, BadFileError) as error:
         raise RefusedError(f"it cannot be read: {error}") from error
-
-
-def _path(named: object) -> str:
-    """Return the path with symbolic links resolved."""
-    if not isinstance(named, str):
-        raise RefusedError("it is not a path")
-    try:
-        return os.path.realpath(os.path.expanduser(named))
-    except ValueError as error:  # a NUL or an unpaired surrogate
-        raise RefusedError("it is not a path") from error
 
 
 def _folders() -> list[SessionFolder]:
