@@ -605,6 +605,7 @@ def code(prompt: str) -> int:
     [
         (foreign, "What is the capital of Peru?", True),
         (foreign, "Which instrument did Miles Davis play?", True),
+        (foreign, "did Ferry or Quito answer Atlas?", False),
         (foreign, "why was ferry down in January?", False),
         (foreign, "Where is it? Now I have to know", False),
         (personal, "Who fixed our boiler?", True),
