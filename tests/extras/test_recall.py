@@ -153,6 +153,7 @@ def test_reads_a_prompt_from_standard_input(recall: Recall, stdin: str | dict[st
     "stdin",
     [
         "",
+        "ferry?",
         "/compact the address of the ferry host",
         f"<task-notification>\n<summary>{QUESTION}</summary>\n</task-notification>",
         hook(),
