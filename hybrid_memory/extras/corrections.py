@@ -7,7 +7,7 @@ in a new line elsewhere. text/declarations.py reads what is written here.
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..browse.passage import read
 from ..documents.metadata import metadata_of
@@ -15,14 +15,12 @@ from ..documents.structure import markdown_structure
 from ..documents.suffixes import own_suffix
 from ..errors import HybridMemoryError, SourceError
 from ..storage.targets import find, split_target
+from ..store import HybridStore
 from ..surface.quotes import lines_of
 from ..text import languages
 from ..text.characters import citation, with_plain_newlines
 from ..text.declarations import MARKER, SENTENCE_END, STRUCK, words
 from .edits import edit
-
-if TYPE_CHECKING:
-    from ..store import HybridStore
 
 LONGEST_STATEMENT = 300  # characters that are copied; of a longer one, the sentence that changes
 LINE_BREAK = re.compile(r"(\r\n|\r|\n)")
@@ -53,7 +51,7 @@ class Cited(NamedTuple):
         return whole.replace("~~", "")
 
 
-def cited(store: "HybridStore", target: str, text: str) -> Cited:
+def cited(store: HybridStore, target: str, text: str) -> Cited:
     """Read the statement that a citation names: its lines, without headings around them. Raises
     QueryError or SourceError, also if there are several; then the error cites the one that has most
     in common with `text`.

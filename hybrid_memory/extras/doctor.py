@@ -11,19 +11,14 @@ import time
 from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple, TextIO
 
-from ..documents.document import OTHER_SETTINGS, OTHER_VERSION, why_cut_again
-from ..documents.files import BadFileError, time_limit
+from ..documents.files import time_limit
 from ..documents.formats import format_of
-from ..documents.sources import chunking_of, ingest_command, outlives_files
 from ..documents.suffixes import grows
 from ..embedding.identity import differing, identity_of, name_of
 from ..errors import ConnectionLostError, StoreError
-from ..paths import is_in
-from ..storage.rows import SourceFile, StoredDocument
 from ..storage.source import Source
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples
@@ -37,15 +32,8 @@ from .connected import has_plugin, is_connected
 from .hosts import hosts
 from .recall.runs import summary
 from .recall.state import begun, refusals
-from .why.explain import (
-    NEW,
-    REASONS,
-    Missing,
-    holds_what_was_indexed,
-    is_up_to_date,
-    missing,
-    warnings_of,
-)
+from .why.explain import NEW, REASONS, Missing, missing, warnings_of
+from .why.states import STATES, source_of, state_of
 
 RESTORE = (
     "restore a copy, or make a new memory: `hybrid-memory copy OLD NEW` copies what can be read, "
@@ -75,47 +63,11 @@ class Finding(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """The result of a check, before all checks together decide on the right way out.
-
-    `is_damage`: more than an index is damaged.
-    """
+    """The result of a check, before all checks together decide on the right way out."""
 
     ok: bool | None
     text: str
     way_out: str = ""
-    is_damage: bool = False
-
-
-class State(NamedTuple):
-    """How a file differs from its note in the store. `way_out` may contain {update} and {ingest},
-    the commands that read the files of its source, and {path}, its folder.
-    """
-
-    one: str
-    several: str
-    way_out: str
-    ok: bool = False
-
-
-NO_FILE = ("no longer has a file", "no longer have a file")
-CUTS_AGAIN = "`{update}` cuts them again"
-STATES = {
-    "changed": State("is out of date", "are out of date", "`{update}` reads changed files"),
-    OTHER_SETTINGS: State(f"was {OTHER_SETTINGS}", f"were {OTHER_SETTINGS}", CUTS_AGAIN),
-    OTHER_VERSION: State(f"was {OTHER_VERSION}", f"were {OTHER_VERSION}", CUTS_AGAIN),
-    "rewritten": State(
-        "has changed, with the same size and time",
-        "have changed, with the same size and time",
-        "`{ingest}` reads every file",
-    ),
-    "unreadable": State("cannot be read", "cannot be read", ""),
-    "of a deleted transcript": State(*NO_FILE, "what was in a deleted transcript is kept", ok=True),
-    "kept": State(*NO_FILE, "kept because of --keep-missing", ok=True),
-    "gone": State(*NO_FILE, "`{update}` removes notes without a file"),
-    "of a folder that is gone": State(
-        *NO_FILE, "`hybrid-memory delete --path {path}` removes notes without a file"
-    ),
-}
 
 
 class Look:
@@ -125,11 +77,6 @@ class Look:
         self.store = store
         self.thorough = thorough
         self.checks = store.storage.checks
-
-    @cached_property
-    def why_not_working(self) -> str | None:
-        """Why the chosen embedder does not work with the store's embeddings, in one line."""
-        return self.store.why_not_working(self.store.embedder)
 
     @cached_property
     def missing(self) -> list[Missing]:
@@ -183,13 +130,13 @@ def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
         except ConnectionLostError:
             raise
         except StoreError as error:  # its message ends with a way out
-            found.append((name, Diagnosis(False, f"cannot be read: {error}", is_damage=True)))
-    diagnoses = [diagnosis for _, diagnosis in found]
-    advises_reindex = any(diagnosis.way_out == REINDEX for diagnosis in diagnoses)
-    repair = RESTORE if advises_reindex and _is_damaged(store, diagnoses) else REINDEX
+            found.append((name, Diagnosis(False, f"cannot be read: {error}")))
+    repair = REINDEX
+    if any(diagnosis.way_out == REINDEX for _, diagnosis in found) and _is_damaged(store):
+        repair = RESTORE
     return [
         Finding(name, ok, "; ".join(filter(None, [text, way_out.replace(REINDEX, repair)])))
-        for name, (ok, text, way_out, _) in found
+        for name, (ok, text, way_out) in found
     ]
 
 
@@ -198,12 +145,8 @@ def _run(store: HybridStore, check: "Check", look: Look) -> list[Diagnosis]:
     return list(check(look))
 
 
-def _is_damaged(store: HybridStore, diagnoses: Iterable[Diagnosis]) -> bool:
-    """Whether more than an index is damaged. If no check has found out, read the whole
-    database.
-    """
-    if any(diagnosis.is_damage for diagnosis in diagnoses):
-        return True
+def _is_damaged(store: HybridStore) -> bool:
+    """Whether more than an index is damaged. Reads the whole database."""
     try:
         with store.storage.guarded():
             return bool(store.storage.checks.integrity())
@@ -217,12 +160,11 @@ def _engine(look: Look) -> Iterator[Diagnosis]:
 
 
 def _integrity(look: Look) -> Iterator[Diagnosis]:
-    if not look.thorough:
+    if look.thorough:
+        yield from _problems(look.checks.integrity(), look.checks.intact, RESTORE)
+    else:
         text = "not checked; `hybrid-memory doctor --thorough` reads the whole database"
         yield Diagnosis(None, text)
-        return
-    [integrity] = _problems(look.checks.integrity(), look.checks.intact, RESTORE)
-    yield integrity._replace(is_damage=not integrity.ok)
 
 
 def _keyword_index(look: Look) -> Iterator[Diagnosis]:
@@ -231,30 +173,27 @@ def _keyword_index(look: Look) -> Iterator[Diagnosis]:
         yield Diagnosis(ok, text, REINDEX if ok is False else "")
 
 
-def _indexed(look: Look) -> Iterator[Diagnosis]:
-    with look.store.storage.snapshot():
-        missing_count, surplus = look.checks.keyword_index_differences()
-    chunks = plural(missing_count, "chunk is", "chunks are")
-    rows = plural(
-        surplus,
-        "row of the keyword index has no chunk",
-        "rows of the keyword index have no chunk",
-    )
-    problems = [f"{chunks} not in the keyword index"] * bool(missing_count) + [rows] * bool(surplus)
-    yield from _problems(problems, "every chunk is in the keyword index", REINDEX)
+def _index_differences(look: Look) -> list[str]:
+    missing_count, surplus = look.checks.keyword_index_differences()
+    problems = []
+    if missing_count:
+        chunks = plural(missing_count, "chunk is", "chunks are")
+        problems.append(f"{chunks} not in the keyword index")
+    if surplus:
+        one = "row of the keyword index has no chunk"
+        problems.append(plural(surplus, one, "rows of the keyword index have no chunk"))
+    return problems
 
 
-def _documents(look: Look) -> Iterator[Diagnosis]:
-    with look.store.storage.snapshot():
-        problems = look.checks.rows()
-    yield from _problems(problems, "notes and chunks agree", DAMAGED_ROWS)
+def _compared(problems_of: Callable[[Look], list[str]], ok: str, way_out: str) -> "Check":
+    """A check that compares tables of the database in one state."""
 
+    def check(look: Look) -> Iterator[Diagnosis]:
+        with look.store.storage.snapshot():
+            problems = problems_of(look)
+        yield from _problems(problems, ok, way_out)
 
-def _vectors(look: Look) -> Iterator[Diagnosis]:
-    ok = "agrees with the embeddings" if look.thorough else "has a place for every embedding"
-    with look.store.storage.snapshot():
-        problems = look.checks.vectors(thorough=look.thorough)
-    yield from _problems(problems, f"it {ok}", REINDEX)
+    return check
 
 
 def _embedder(look: Look) -> Iterator[Diagnosis]:
@@ -264,8 +203,9 @@ def _embedder(look: Look) -> Iterator[Diagnosis]:
         return
     name = name_of(identity_of(embedder))
     difference = differing(look.store.storage.embeddings.identity(), embedder)
-    if look.why_not_working:
-        yield Diagnosis(False, f"{name}: {look.why_not_working}")
+    why_not_working = look.store.why_not_working(embedder)
+    if why_not_working:
+        yield Diagnosis(False, f"{name}: {why_not_working}")
     elif difference:
         text = f"the store's embeddings were made with {difference}"
         yield Diagnosis(False, text, "`hybrid-memory update` makes new ones")
@@ -286,10 +226,7 @@ def _embeddings(look: Look) -> Iterator[Diagnosis]:
     counts = look.store.stats()
     embedded = f"{counts['embedded_count']:,} of {counts['chunk_count']:,} chunks have an embedding"
     if counts["pending_count"] and look.store.embedder:
-        way_out = "`hybrid-memory update` embeds the others"
-        if look.why_not_working:
-            way_out += ", once the embedder works"
-        yield Diagnosis(False, embedded, way_out)
+        yield Diagnosis(False, embedded, "`hybrid-memory update` embeds the others")
     else:
         yield Diagnosis(True, embedded)
 
@@ -306,83 +243,35 @@ def _sources(look: Look) -> Iterator[Diagnosis]:
     """Compare the files of the ingested folders with the store: their sizes and times, and if the
     look is thorough their contents.
     """
-    outdated = _outdated(look)
-    for (name, source), ids in outdated.items():
-        state = STATES[name]
-        notes = plural(
-            len(ids),
-            f"note of {source.path} {state.one}",
-            f"notes of {source.path} {state.several}",
-        )
-        way_out = state.way_out.format(
-            update=ingest_command(source),
-            ingest=ingest_command(source, incremental=False),
-            path=shlex.quote(source.path),
-        )
-        yield Diagnosis(state.ok, notes, way_out)
-    new: dict[Source, list[str]] = defaultdict(list)
-    for file in look.missing:
-        if file.rule in PASSING:
-            new[file.source].append(os.path.basename(file.path))
-    for source, names in new.items():
-        files = plural(
-            len(names),
-            f"file of {source.path} is not in the memory yet",
-            f"files of {source.path} are not in the memory yet",
-        )
-        text = f"{files}: {_first(names)}"
-        yield Diagnosis(False, text, f"`{ingest_command(source)}` ingests new files")
-    if not (new or outdated):
+    storage = look.store.storage
+    sources = storage.sources.all()
+    names: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+
+    def note(name: str, source: Source, path: str) -> None:
+        way_out = STATES[name].way_out_for(source)
+        names[name, source.path, way_out].append(os.path.basename(path))
+
+    for file in storage.catalog.source_files():
+        own = Source(file.path, file.collection, True, ())
+        source = source_of(sources, file.path, file.collection) or own
+        known = storage.documents.get(file.doc_id) if look.thorough else None
+        state = state_of(known or file, source, look.store.config)
+        if state:
+            note(state, source, file.path)
+    for new in look.missing:
+        if new.rule in PASSING:
+            note(NEW, new.source, new.path)
+    for (name, path, way_out), files in names.items():
+        _, one, several, _, ok = STATES[name]
+        notes = plural(len(files), f"note of {path} {one}", f"notes of {path} {several}")
+        yield Diagnosis(ok, f"{notes}: {_first(files)}", way_out)
+    if not names:
         what = "" if look.thorough else "its size or time "
         unchanged = f"none has changed {what}since it was read"
         yield Diagnosis(True, f"every file that the rules select is in the memory, and {unchanged}")
-    if others := uncovered(look.store.storage.sources.all()):
+    if others := uncovered(sources):
         text = f"not ingested yet: {_first(others)}"
         yield Diagnosis(True, text, "`hybrid-memory ingest --path PATH` adds each")
-
-
-def _outdated(look: Look) -> dict[tuple[str, Source], list[str]]:
-    """The ids of the documents that differ, or may differ, from their files: by the key of STATES,
-    in its order, and by the source to ingest again.
-    """
-    storage = look.store.storage
-    sources = {(source.collection, source.path): source for source in storage.sources.all()}
-    files = storage.catalog.source_files()
-    found = defaultdict(list)
-    documents = {}
-    if look.thorough:
-        documents = storage.documents.several([file.doc_id for file in files])
-    for file in files:
-        top = file.path
-        if file.folder and is_in(file.path, file.folder):
-            top = file.folder
-        source = sources.get((file.collection, top)) or Source(file.path, file.collection, True, ())
-        name = _state(look, file, source, documents.get(file.doc_id))
-        if name:
-            found[name, source].append(file.doc_id)
-    order = list(STATES)
-    return dict(sorted(found.items(), key=lambda item: order.index(item[0][0])))
-
-
-def _state(
-    look: Look, file: SourceFile, source: Source, document: StoredDocument | None
-) -> str | None:
-    """How a file differs from its document, a key of STATES."""
-    try:
-        status = os.stat(file.path)
-        if not is_up_to_date(file.path, file.mtime, file.size, status):
-            return "changed"
-        if document and not holds_what_was_indexed(document, status):
-            return "rewritten"
-        return why_cut_again(file.chunking, chunking_of(source, look.store.config))
-    except (FileNotFoundError, NotADirectoryError):
-        if outlives_files(source):
-            return "of a deleted transcript"
-        if source.keep_missing:
-            return "kept"
-        return "gone" if os.path.isdir(source.path) else "of a folder that is gone"
-    except (OSError, BadFileError):
-        return "unreadable"
 
 
 def _texts(look: Look) -> Iterator[Diagnosis]:
@@ -449,16 +338,15 @@ def _head(store: HybridStore, doc_id: str) -> str:
 
 
 def _permissions(look: Look) -> Iterator[Diagnosis]:
-    """Check who can access the database, if it is a file on a system with file modes."""
+    """Check who can access the database, if it is a file."""
     path = look.store.path
-    if os.name != "posix" or not os.path.isfile(path):
+    if not os.path.isfile(path):
         return
     problems = []
-    for file in (path, path + "-wal", path + "-shm"):
-        with suppress(OSError):
-            mode = stat.S_IMODE(os.stat(file).st_mode)
-            if mode & 0o077:
-                problems.append(f"other users can access {file} (mode {mode:o})")
+    for file in filter(os.path.exists, (path, path + "-wal", path + "-shm")):
+        mode = stat.S_IMODE(os.stat(file).st_mode)
+        if mode & 0o077:
+            problems.append(f"other users can access {file} (mode {mode:o})")
     way_out = f"`chmod 600 {shlex.quote(path)}*`"
     yield from _problems(problems, "only the owner can access the database", way_out)
 
@@ -487,7 +375,7 @@ def _hooks(look: Look) -> Iterator[Diagnosis]:
 def _refused(look: Look) -> Iterator[Diagnosis]:
     """Name the refused files that hooks tried to ingest as transcripts."""
     files = []
-    for each in reversed(refusals(look.store.path)):
+    for each in refusals(look.store.path):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.time))
         files.append(f"{each.named} ({when}: {each.reason})")
     if files:
@@ -516,9 +404,13 @@ CHECKS: dict[str, Check] = {
     "engine": _engine,
     "integrity": _integrity,
     "keyword index": _keyword_index,
-    "indexed": _indexed,
-    "documents": _documents,
-    "vector index": _vectors,
+    "indexed": _compared(_index_differences, "every chunk is in the keyword index", REINDEX),
+    "documents": _compared(lambda look: look.checks.rows(), "notes and chunks agree", DAMAGED_ROWS),
+    "vector index": _compared(
+        lambda look: look.checks.vectors(thorough=look.thorough),
+        "it agrees with the embeddings",
+        REINDEX,
+    ),
     "embedder": _embedder,
     "reranker": _reranker,
     "embeddings": _embeddings,

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..documents.files import vault_settings
 from ..documents.structure import markdown_structure
 from ..errors import BusyStoreError, HybridMemoryError, MissingStoreError, SourceError
 from ..paths import is_in
 from ..storage.source import Source, real_path
+from ..store import HybridStore
 from ..surface.arguments import Parser, examples
 from ..surface.opening import open_store
 from ..surface.streams import print_with_warnings
@@ -28,10 +29,7 @@ from ..text.languages import full_names, languages
 from .corrections import Cited, cited, correct, is_reached_by_link
 from .edits import append
 
-if TYPE_CHECKING:
-    from ..store import HybridStore
-
-OpenStore = Callable[[], AbstractContextManager["HybridStore"]]
+OpenStore = Callable[[], AbstractContextManager[HybridStore]]
 
 FOLDER = "memory"
 NOTES = "Notes"  # the heading of the lines
@@ -97,15 +95,14 @@ def write_note(
             former = cited(store, replaces, text)
     sources = _sources(open_store)
     folder = _folder([source.path for source in sources if not source.is_file], workspace)
-    corrected = _in_place(former, text, folder) if former else None
-    if former and former.path and corrected:
-        added = Added(former.path, former.start, former.start + corrected - 1)
-        told = _ingested(create_store, sources, added, os.path.dirname(former.path))
+    added = _in_place(former, text, folder) if former else None
+    if added:
+        notes_folder = os.path.dirname(added.path)
     else:
         if former:
             text = f"~~{former.statement(text)}~~ {text}"
-        added, notes_folder = _appended(sources, folder, text)
-        told = _ingested(create_store, sources, added, notes_folder)
+        added, notes_folder = _appended(folder, text)
+    told = _ingested(create_store, sources, added, notes_folder)
     replaced = {"replaced": former.citation} if former else {}
     return {"path": added.path, "line": added.first, **replaced, **told}
 
@@ -119,18 +116,16 @@ class Added(NamedTuple):
     is_new: bool = True
 
 
-def _in_place(former: Cited, text: str, folder: "str | Vault") -> int | None:
+def _in_place(former: Cited, text: str, folder: "str | Vault") -> Added | None:
     """Correct a line of a note in the workspace or vault; None if it is not in one."""
-    if isinstance(folder, Vault):
-        top = folder.path
-    else:
-        top = os.path.dirname(folder) if os.path.basename(folder) == FOLDER else folder
+    top = folder.path if isinstance(folder, Vault) else os.path.dirname(folder)
     if former.path is None or is_reached_by_link(former.path, top):
         return None
-    return correct(former, text)
+    lines = correct(former, text)
+    return Added(former.path, former.start, former.start + lines - 1) if lines else None
 
 
-def _appended(sources: list[Source], folder: "str | Vault", text: str) -> tuple[Added, str]:
+def _appended(folder: "str | Vault", text: str) -> tuple[Added, str]:
     """Append a line to today's note. Return its place, and the folder of daily notes."""
     now = datetime.now()
     if isinstance(folder, Vault):
@@ -141,10 +136,9 @@ def _appended(sources: list[Source], folder: "str | Vault", text: str) -> tuple[
         path = os.path.join(folder, f"{now:%Y-%m-%d}.md")
         initial_text = f"# {now:%Y-%m-%d}\n\n"
         top = folder
-    follows = any(source.follow_symlinks and is_in(path, source.path) for source in sources)
-    if is_reached_by_link(path, top) and not follows:
+    if is_reached_by_link(path, top):
         raise SourceError(f"{path} is reached by a symbolic link that leads out of {top}")
-    return Added(path, *_append(path, text, initial_text, now)), folder
+    return _append(path, text, initial_text, now), folder
 
 
 def _ingested(
@@ -304,9 +298,9 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
     )
 
 
-def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int, int, bool]:
-    """Append a list item to a file, unless the file ends with this text, and return its first and
-    last line, and whether it was added. Raises HybridMemoryError.
+def _append(path: str, text: str, initial_text: str, now: datetime) -> Added:
+    """Append a list item to a file, unless the file ends with this text, and return its lines.
+    Raises HybridMemoryError.
 
     A missing or empty file begins with `initial_text`. The item is below the title of the file, or
     below the heading NOTES, which is added unless the file ends with its section.
@@ -335,4 +329,4 @@ def _append(path: str, text: str, initial_text: str, now: datetime) -> tuple[int
     there = same.search(before)
     text_above = before[: there.start()] if there else f"{before}{above(before)}"
     first = text_above.count("\n") + 1
-    return first, first + item.count("\n"), there is None
+    return Added(path, first, first + item.count("\n"), is_new=there is None)

@@ -7,13 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from .. import config, paths
-from ..addresses import (
-    absolute,
-    address_fault,
-    display_name,
-    without_login_password,
-    without_password,
-)
+from ..addresses import absolute, display_name, without_login_password, without_password
 from ..errors import ConfigError, UsageError, suggestion
 from ..surface import opening
 from ..surface.arguments import Parser, add_json, examples
@@ -59,11 +53,9 @@ def _can_be_loaded(path: str, values: Mapping[str, Any]) -> bool:
 
 
 def _has_password(text: str) -> bool:
-    """Whether a config file has an address with a password, or one that cannot be read."""
+    """Whether a config file has an address with a password."""
     database = str(values_of(text).get("db_path", ""))
-    if address_fault(database) or URL_PASSWORD.search(text):
-        return True
-    return without_password(database) != database
+    return bool(URL_PASSWORD.search(text)) or without_password(database) != database
 
 
 ACTIONS = {"get": 2, "set": 3, "unset": 2}  # words, the action included

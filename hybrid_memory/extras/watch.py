@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from threading import Event
 
-from ..errors import ConnectionLostError, SourceError, StoreError
+from ..errors import ConnectionLostError, SourceError
 from ..storage.source import Source, real_path
 from ..store import HybridStore
 from ..surface.arguments import Parser, examples
@@ -16,11 +16,9 @@ from ..surface.opening import open_store
 from ..surface.streams import print_advice
 from ..sync.refresh import refresh
 from ..sync.report import Report
-from .environment import missing_package
+from .environment import needing
 
 DEBOUNCE = 1500  # milliseconds without a change before an update starts
-# The same for a watch with a stop event, which is only checked between these steps
-DEBOUNCE_STOPPED = 400
 LONGEST_DELAY = 10_000  # milliseconds that further changes can delay an update
 LOOK = 2000  # milliseconds between two checks for changes that raise no event
 FULL_ROUND = 60.0  # seconds between two updates without any event
@@ -67,7 +65,8 @@ class Watch:
     `paths` selects ingested folders and files; empty means all. `on_report` receives the report of
     each update. The watch ends when `stop` is set.
 
-    Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
+    Raises SourceError for a path that was never ingested, ConfigError if the package watchfiles is
+    missing.
     """
 
     def __init__(
@@ -77,12 +76,8 @@ class Watch:
         on_report: Callable[[Report], None],
         stop: Event | None = None,
     ) -> None:
-        try:
-            import watchfiles
-        except ImportError as error:
-            raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
-        self._watch = watchfiles.watch
-        self._default_filter = watchfiles.DefaultFilter()
+        with needing("watch"):
+            import watchfiles  # noqa: F401
         self._store = store
         self._on_report = on_report
         self._stop = stop
@@ -129,14 +124,17 @@ class Watch:
 
         The first two values are truthy: one before and one after the system starts watching.
         """
+        from watchfiles import DefaultFilter, watch
+
+        wanted = DefaultFilter()
         try:
-            changes = self._watch(
+            changes = watch(
                 *folders,
                 watch_filter=lambda change, path: (
-                    self._default_filter(change, path) and not path.startswith(self._store.path)
+                    wanted(change, path) and not path.startswith(self._store.path)
                 ),
                 debounce=LONGEST_DELAY,
-                step=DEBOUNCE_STOPPED if self._stop else DEBOUNCE,
+                step=DEBOUNCE,
                 rust_timeout=LOOK,
                 yield_on_timeout=True,
                 stop_event=self._stop,
@@ -153,16 +151,12 @@ class Watch:
         """Refresh the store. Return False if the database could not be written or reached; the
         update is then tried again.
         """
-        report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._selected)
-        try:
-            with self._store.storage.guarded():
-                embeddings = self._store.storage.embeddings
-                if report.pending or embeddings.spare.next_identity():
-                    report.embedded_by(self._store.embed(seconds=WATCH_EMBED_SECONDS))
-                    report.pending = embeddings.count_pending()
-        except StoreError as error:
-            report.is_complete = False
-            report.warning(self._store.path, str(error), "database")
+        report = refresh(
+            self._store,
+            embed_seconds=WATCH_EMBED_SECONDS,
+            extract_seconds=None,
+            paths=self._selected,
+        )
         self._on_report(report)
         return report.is_complete
 

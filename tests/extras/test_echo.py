@@ -159,18 +159,10 @@ def test_a_session_that_knows_more_than_the_notes_stays_first(tmp_path: Path) ->
         assert "green" in first["text"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Heron's SSH moved to port 2301, which config do I need?",
-        "Which config do I need now that SSH on heron uses port 2301?",
-        "Is it a problem that heron's SSH is on port 2301?",
-    ],
-)
-def test_what_a_user_states_in_a_question_is_found(tmp_path: Path, question: str) -> None:
+def test_what_a_user_states_in_a_question_is_found(tmp_path: Path) -> None:
     row = {"type": "attachment", "attachment": {"content": [HEADING]}}
-    recorded = said(1, question, "Your note does not say.")
-    asked, answered = recorded.splitlines()
+    question = "Which config do I need now that SSH on heron uses port 2301?"
+    asked, answered = said(1, question, "Your note does not say.").splitlines()
     (tmp_path / "s.jsonl").write_text("\n".join([asked, json.dumps(row), answered, ""]))
     with HybridStore(tmp_path / "m.db", {"provider": "builtin"}) as store:
         Ingest(store, patterns=["*.jsonl"]).run([str(tmp_path)])

@@ -1,13 +1,9 @@
 """The measures by hand and as trec_eval gives them; the files; and what an evaluation says of a store."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hybrid_memory import EmbedderError, HybridStore, SourceError
 from hybrid_memory.extras.evaluation.evaluation import (
@@ -17,12 +13,8 @@ from hybrid_memory.extras.evaluation.evaluation import (
     evaluate,
     evidence,
     figures,
-    ndcg,
-    rank,
     read_qrels,
     read_queries,
-    recall,
-    reciprocal_rank,
     without_lines,
 )
 from hybrid_memory.sync.ingest import Ingest
@@ -35,12 +27,6 @@ Write = Callable[[str], str]
 def graded(text: str) -> Grades:
     """'a3 b1' -> {"a": 3, "b": 1}"""
     return {word[0]: float(word[1:]) for word in text.split()}
-
-
-def test_ndcg_by_hand() -> None:
-    gained = 1 / math.log2(2) + 7 / math.log2(4)  # b of grade 1 at rank 1, a of grade 3 at rank 3
-    best = 7 / math.log2(2) + 1 / math.log2(3)
-    assert ndcg(["b", "x", "a"], graded("a3 b1")) == pytest.approx(gained / best)
 
 
 @pytest.mark.parametrize(  # by pytrec_eval 0.5.11, which is trec_eval; its gains are the grades, so it was given 2^grade - 1
@@ -59,28 +45,6 @@ def test_measures_are_those_of_trec_eval(ranking: str, grades: str, expected: li
     assert [
         measured[name] for name in ("ndcg@10", "recall@5", "recall@10", "mrr@10", "hit@1")
     ] == expected
-
-
-def test_figures_are_means_over_the_queries() -> None:
-    measured = figures([(["a"], graded("a1")), (["x", "a"], graded("a1"))])
-    assert (measured["mrr@10"], measured["hit@1"], measured["recall@5"]) == (0.75, 0.5, 1.0)
-
-
-documents = st.sampled_from("abcdefghijklmnop")
-rankings = st.lists(documents, unique=True)
-judgements = st.dictionaries(documents, st.integers(1, 4).map(float), min_size=1)
-
-
-@given(rankings, judgements)
-def test_measures_are_between_0_and_1_and_the_best_order_is_1(
-    ranking: list[str], grades: Grades
-) -> None:
-    for measure in (ndcg, reciprocal_rank):
-        assert 0 <= measure(ranking, grades) <= 1
-    assert recall(ranking, grades, 5) <= recall(ranking, grades, 10) <= 1
-    best = sorted(grades, key=lambda document: -grades[document])
-    assert ndcg(best, grades) == pytest.approx(1)
-    assert (rank(ranking, grades) is None) == grades.keys().isdisjoint(ranking)
 
 
 @pytest.fixture
@@ -107,13 +71,10 @@ def test_queries_are_json_lines(write: Write) -> None:
     "line",
     [
         '{"id": "a"}',
-        '{"text": "a"}',
         "[1]",
         "who?",
         '{"id": "a", "text": 1}',
         '{"id": "a", "text": "a", "also": "b"}',
-        '{"id": "a", "text": "a", "also": ["1", "2", "3", "4", "5", "6"]}',
-        '{"id": "a", "text": "\\ud800"}',
     ],
 )
 def test_line_that_is_no_query_is_named(write: Write, line: str) -> None:
@@ -137,16 +98,13 @@ def test_query_that_cannot_be_asked_is_named(write: Write, line: str, problem: s
     [
         "q a.md 2\nq b.md 1\nq c.md 0\n",
         "q 0 a.md 2\r\nq 0 b.md 1\r\n",
-        "q\ta.md\t2\nq\t0\tb.md\t1.0\n\nr\ta.md\t-1",
+        "q\ta.md\t2\nq\t0\tmy b.md\t1.0\n\nr\ta.md\t-1",
     ],
     ids=["three columns", "TREC's four", "tabs"],
 )
 def test_qrels_are_three_columns_or_four(write: Write, text: str) -> None:
-    assert read_qrels(write(text)) == {"q": {"a.md": 2.0, "b.md": 1.0}}
-
-
-def test_document_ids_hold_spaces_between_tabs(write: Write) -> None:
-    assert read_qrels(write("q\tmemory/my notes.md\t1")) == {"q": {"memory/my notes.md": 1.0}}
+    second = "my b.md" if "my b.md" in text else "b.md"
+    assert read_qrels(write(text)) == {"q": {"a.md": 2.0, second: 1.0}}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +113,6 @@ def test_document_ids_hold_spaces_between_tabs(write: Write) -> None:
         ("q my notes.md 1 2", "5 columns; use query, document, grade"),
         ("q\ta.md", "2 columns"),
         ("q a.md good", "'good' is not a grade"),
-        ("q a.md nan", "'nan' is not a grade"),
         ("q a.md 1e9", "'1e9' is not a grade"),
     ],
 )
@@ -165,13 +122,12 @@ def test_line_that_is_no_judgement_is_named(write: Write, line: str, problem: st
         read_qrels(path)
 
 
-@pytest.mark.parametrize("read", [read_queries, read_qrels])
-def test_file_that_cannot_be_read_is_named(tmp_path: Path, read: Callable[[str], Any]) -> None:
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"absent: No such file"):
-        read(str(tmp_path / "absent"))
+        read_qrels(str(tmp_path / "absent"))
     (tmp_path / "latin1").write_bytes(b"\xe9 a 1\n")
     with pytest.raises(SourceError, match=r"latin1: it is not UTF-8"):
-        read(str(tmp_path / "latin1"))
+        read_qrels(str(tmp_path / "latin1"))
 
 
 QUERIES = {
@@ -196,13 +152,9 @@ def filled(store: HybridStore, notes: Notes) -> HybridStore:
 
 def test_other_phrasings_of_a_query_are_searched_too(filled: HybridStore) -> None:
     qrels = {"q1": {"memory/pets.md": 1.0}}
-    alone = evaluate(filled, {"q1": Question("zebra")}, qrels, ["keyword"])
-    assert alone.modes["keyword"]["hit@1"] == 0.0
-    found = evaluate(
-        filled, {"q1": Question("zebra", ["dog or cat"])}, qrels, ["keyword", "hybrid"]
-    )
-    measured = {mode: figures["hit@1"] for mode, figures in found.modes.items()}
-    assert measured == {"keyword": 1.0, "hybrid": 1.0}
+    for also, hit in (([], 0.0), (["dog or cat"], 1.0)):
+        found = evaluate(filled, {"q1": Question("zebra", also)}, qrels, ["keyword"])
+        assert found.modes["keyword"]["hit@1"] == hit
 
 
 def test_each_mode_is_measured_by_the_best_chunk_of_each_document(filled: HybridStore) -> None:
@@ -220,12 +172,10 @@ def test_each_mode_is_measured_by_the_best_chunk_of_each_document(filled: Hybrid
     assert 0 < found.modes["hybrid"]["median_ms"] <= found.modes["hybrid"]["p95_ms"]
 
 
-@pytest.mark.parametrize("name", ["memory/pi.md", "memory/pi", "pi.md", "pi"])
-def test_document_may_be_named_without_extension_or_collection(
-    filled: HybridStore, name: str
-) -> None:
-    found = evaluate(filled, QUERIES, {"q2": {name: 1.0}}, ["vector"])
-    assert (found.unknown_documents, found.modes["vector"]["recall@10"]) == ([], 1.0)
+def test_document_may_be_named_without_extension_or_collection(filled: HybridStore) -> None:
+    for name in ("memory/pi.md", "memory/pi", "pi.md", "pi"):
+        found = evaluate(filled, QUERIES, {"q2": {name: 1.0}}, ["vector"])
+        assert (found.unknown_documents, found.modes["vector"]["recall@10"]) == ([], 1.0)
 
 
 def test_document_that_is_unknown_or_ambiguous_is_told_and_counts_as_missed(
@@ -233,21 +183,11 @@ def test_document_that_is_unknown_or_ambiguous_is_told_and_counts_as_missed(
 ) -> None:
     notes({"pi.txt": "another host"})
     Ingest(filled, patterns=["*.md", "*.txt"]).run([str(notes({}))], None)
-    found = evaluate(
-        filled,
-        QUERIES,
-        {"q1": {"memory/gpu.md": 1.0, "absent.md": 1.0}, "q2": {"pi": 1.0}},
-        ["keyword"],
-    )
-    assert found.unknown_documents == ["absent.md", "pi"]
+    filled.store("release-1.2", "a text has no extension")
+    qrels = {"q1": {"memory/gpu.md": 1.0, "absent.md": 1.0}, "q2": {"pi": 1.0, "release-1": 1.0}}
+    found = evaluate(filled, QUERIES, qrels, ["keyword"])
+    assert found.unknown_documents == ["absent.md", "pi", "release-1"]
     assert found.modes["keyword"]["recall@10"] == 0.25
-
-
-def test_stored_text_is_named_by_its_id_alone(store: HybridStore) -> None:
-    store.store("release-1.2", "hunter2")
-    assert evaluate(store, QUERIES, {"q1": {"release-1": 1.0}}, ["keyword"]).unknown_documents == [
-        "release-1"
-    ]
 
 
 def test_misses_say_what_came_first_and_which_leg_had_what_was_wanted(filled: HybridStore) -> None:
@@ -294,14 +234,6 @@ def test_model_that_fails_half_way_leaves_no_figures_of_the_first_half(
     assert [*evaluate(filled, QUERIES, qrels, progress=fail).modes] == ["keyword"]
 
 
-def test_store_without_embeddings_is_measured_by_keyword(db_path: str) -> None:
-    with HybridStore(db_path, {"provider": "none"}) as store:
-        store.store("a", "hunter2")
-        found = evaluate(store, QUERIES, {"q1": {"a": 1.0}})
-    assert found.modes["keyword"]["hit@1"] == 1.0
-    assert "no search by meaning" in found.left_out["hybrid"]
-
-
 def test_no_judgement_for_any_query_is_an_error(filled: HybridStore) -> None:
     with pytest.raises(SourceError, match="no query has a judgement"):
         evaluate(filled, QUERIES, {"other": {"memory/gpu.md": 1.0}})
@@ -309,8 +241,8 @@ def test_no_judgement_for_any_query_is_an_error(filled: HybridStore) -> None:
 
 def test_lines_are_cut_off_from_documents() -> None:
     grades = {"a.md#L3-L5": 2.0, "a.md#L9": 1.0, "b.md": 1.0, "c#L0": 1.0}
-    assert without_lines(grades) == (
-        {"a.md": 2.0, "b.md": 1.0, "c#L0": 1.0},
+    assert without_lines(grades, {"b.md": "notes/b.md"}) == (
+        {"a.md": 2.0, "notes/b.md": 1.0, "c#L0": 1.0},
         [("a.md", 3, 5), ("a.md", 9, 9)],
     )
 

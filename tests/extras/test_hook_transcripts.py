@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "markdown": (write(f"{PROJECTS}/memory/MEMORY.md", "# okapi"), "its name"),
     "markdown by another name": (write(f"{PROJECTS}/a.jsonl", "# okapi\n\nA note."), FORM),
     "lines of JSON": (write(f"{PROJECTS}/a.jsonl", '{"okapi": 1}\n[1]\n"x"\n'), FORM),
-    "a number": (lambda home: 5, "not a path"),
+    "a number": (lambda home: 5, OUTSIDE),
 }
 
 
@@ -134,7 +134,8 @@ def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> N
     assert f"{named} (" in finding["text"]
     assert reason in finding["text"]
     assert json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 1
-    assert (recalled / "refused").stat().st_mode & 0o777 == 0o600
+    [kept] = recalled.glob("refused-*")
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_memory_nothing_is_kept(home: Path) -> None:
@@ -145,16 +146,20 @@ def test_without_a_memory_nothing_is_kept(home: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_transcript_is_taken(home: Path, form: str) -> None:
-    assert transcript(write(f"{PROJECTS}/a.jsonl", FORMS[form])(home), {})
+    assert transcript(write(f"{PROJECTS}/a.jsonl", FORMS[form])(home))
 
 
 @pytest.mark.parametrize(
     ("variable", "folder"),
     [("", ".codex/sessions/2026/03/01"), ("GEMINI_CLI_HOME", "moved/.gemini/tmp/x/chats")],
 )
-def test_folders_of_agents_are_known(home: Path, variable: str, folder: str) -> None:
+def test_folders_of_agents_are_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, folder: str
+) -> None:
     path = write(f"{folder}/a.jsonl")(home)
-    found = transcript(path, {variable: str(home / "moved")})
+    if variable:
+        monkeypatch.setenv(variable, str(home / "moved"))
+    found = transcript(path)
     assert found
     assert found.path == os.path.realpath(path)
 
@@ -162,21 +167,22 @@ def test_folders_of_agents_are_known(home: Path, variable: str, folder: str) -> 
 def test_folders_of_agents_may_be_links(home: Path) -> None:
     path = write("dotfiles/claude/projects/-x/a.jsonl")(home)
     (home / ".claude").symlink_to("dotfiles/claude")
-    found = transcript(str(home / ".claude/projects/-x/a.jsonl"), {})
+    found = transcript(str(home / ".claude/projects/-x/a.jsonl"))
     assert found
     assert found.path == path
 
 
-def test_the_usual_folder_counts_although_a_variable_names_another_one(home: Path) -> None:
-    assert transcript(
-        write(f"{PROJECTS}/a.jsonl")(home), {"CLAUDE_CONFIG_DIR": str(home / "moved")}
-    )
+def test_the_usual_folder_counts_although_a_variable_names_another_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "moved"))
+    assert transcript(write(f"{PROJECTS}/a.jsonl")(home))
 
 
 def test_a_transcript_that_nothing_was_written_to_is_no_refusal(home: Path) -> None:
     empty = write(f"{PROJECTS}/a.jsonl", "")(home)
-    assert transcript(empty, {}) is None
-    assert transcript(str(home / PROJECTS / "b.jsonl"), {}) is None
+    assert transcript(empty) is None
+    assert transcript(str(home / PROJECTS / "b.jsonl")) is None
 
 
 Run = Callable[..., str]
@@ -267,18 +273,16 @@ def test_a_folder_that_init_does_not_know_gets_nothing_and_leaves_nothing(
     assert claude["runs"]["counts"]["no-memory"] == 3  # of a prompt, a start and a session
 
 
-def test_the_latest_refusals_of_a_database_are_kept(home: Path) -> None:
-    for number in range(30):
-        state.note_refusal("a.db", f"/{number}", "first")
-    state.note_refusal("a.db", "/25", "again" + "!" * 10)
+def test_the_refusals_of_a_database_are_kept_for_a_week(home: Path) -> None:
+    for named, reason in (("/1", "first"), ("/2", "old"), ("/1", "again")):
+        state.note_refusal("a.db", named, reason)
     state.note_refusal("b.db", "/" + "x" * 10_000, "long")
-    kept = state.refusals("a.db")
-    assert [each.named for each in kept[-3:]] == ["/28", "/29", "/25"]
-    assert kept[-1].reason.startswith("again")
-    assert len(kept) == state.REFUSALS_KEPT - 1
+    folder = Path(state.state_folder())
+    [old] = folder.glob("refused-*2")
+    os.utime(old, (time.time() - 8 * 86400,) * 2)
+    (folder / "refused-broken").write_text("{broken")
+    assert [(each.named, each.reason) for each in state.refusals("a.db")] == [("/1", "again")]
     assert [len(each.named) for each in state.refusals("b.db")] == [state.LONGEST_NAME]
-    (Path(state.state_folder()) / state.REFUSED).write_text("{broken")
-    assert state.refusals("a.db") == []
 
 
 def test_transcripts_that_an_agent_deletes_keep_their_passages_without_a_word(home: Path) -> None:

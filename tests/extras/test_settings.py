@@ -1,16 +1,10 @@
 """The command `config`: what it shows, and how it changes the file that is in force."""
 
-import json
-import os
-import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hybrid_memory import config, paths
-from hybrid_memory.extras.settings import change
 from tests.command import Run, answer, in_process, in_terminal
 
 
@@ -74,44 +68,11 @@ def test_a_terminal_gets_a_line_for_each_setting_that_fits(
 def test_set_and_unset_change_one_key_and_keep_order_and_indent(run: Run, file: Path) -> None:
     text = '{\n\t"limit": 5,\n\t"db_path": "x.db",\n\t"min_score": 0.1\n}\n'
     file.write_text(text)
-    assert answer(run("config", "set", "limit", "7")) == {
-        "file": str(file),
-        "key": "limit",
-        "value": 7,
-        "before": 5,
-    }
+    told = {"file": str(file), "key": "limit"}
+    assert answer(run("config", "set", "limit", "7")) == told | {"value": 7, "before": 5}
     assert file.read_text() == text.replace("5", "7")
-    assert answer(run("config", "unset", "min_score")) == {
-        "file": str(file),
-        "key": "min_score",
-        "before": 0.1,
-    }
-    assert file.read_text() == '{\n\t"limit": 7,\n\t"db_path": "x.db"\n}\n'
-    file.write_text('{"limit": 5}')
-    run("config", "set", "refresh", "yes")
-    assert file.read_text() == '{"limit": 5, "refresh": true}'
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(("limit", "min_score", "min_confidence")), st.sampled_from([1]), max_size=3
-    ),
-    st.sampled_from([None, 2, 4, "\t"]),
-    st.sampled_from(["", "\n"]),
-)
-def test_a_key_that_is_set_and_unset_leaves_the_file_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory,
-    values: dict[str, int],
-    indent: int | str | None,
-    end: str,
-) -> None:
-    path = tmp_path_factory.mktemp("config") / "c.json"
-    text = json.dumps(values, indent=indent if values else None) + end
-    path.write_text(text)
-    assert change(str(path), "model", "é") == {}
-    assert json.loads(path.read_text()) == values | {"model": "é"}
-    assert change(str(path), "model") == {"before": "é"}
-    assert path.read_text() == text
+    assert answer(run("config", "unset", "limit")) == told | {"before": 7}
+    assert file.read_text() == '{\n\t"db_path": "x.db",\n\t"min_score": 0.1\n}\n'
 
 
 def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(
@@ -125,9 +86,7 @@ def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(
             ("set", "chunk_overlap", "600"),
             "chunk_overlap (600, from the command line) must be less than chunk_size (512",
         ),
-        (("set", "provider", "x"), "not one of auto, ollama"),
         (("set", "limit"), "usage: `config`, `config KEY`, `config set KEY VALUE` or"),
-        (("unset", "limit", "3"), "usage: `config`, `config KEY`, `config set KEY VALUE` or"),
     ):
         done = run("config", *command)
         assert (done.returncode, done.stdout) == (2, ""), command
@@ -135,14 +94,14 @@ def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(
         assert file.read_text() == "{}"
 
 
-def test_a_wrong_key_can_be_taken_out_and_nothing_else_is_written_before(
+def test_wrong_keys_can_be_taken_out_and_nothing_else_is_written_before(
     run: Run, file: Path
 ) -> None:
-    file.write_text('{"modl": "x"}')
+    file.write_text('{"modl": "x", "lmit": 3}')
     done = run("config", "set", "limit", "3")
     assert (done.returncode, "unknown key 'modl'" in done.stderr) == (1, True)
     assert answer(run("config", "unset", "modl"))["before"] == "x"
-    assert file.read_text() == "{}"
+    assert file.read_text() == '{"lmit": 3}'
 
 
 def test_what_is_not_in_the_file_is_told_and_makes_no_file(run: Run, file: Path) -> None:
@@ -184,27 +143,6 @@ def test_where_there_is_no_file_the_one_of_the_user_is_made(
         "value": None,
         "from": str(made),
     }
-
-
-def test_a_file_keeps_its_mode_and_a_link_stays_a_link(
-    run: Run, file: Path, tmp_path: Path
-) -> None:
-    real = tmp_path / "dotfiles.json"
-    real.write_text("{}")
-    real.chmod(0o640)
-    file.unlink()
-    file.symlink_to(real)
-    answer(run("config", "set", "limit", "3"))
-    assert (file.is_symlink(), json.loads(real.read_text())) == (True, {"limit": 3})
-    assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    assert sorted(os.listdir(tmp_path)) == ["config.json", "dotfiles.json"]
-
-
-def test_a_file_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "plain").write_text("")
-    done = run("config", "set", "limit", "3", "--config", str(tmp_path / "plain/c.json"))
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert f"cannot write {tmp_path}/plain/c.json" in done.stderr
 
 
 def test_one_setting_is_printed_by_its_key(run: Run, environ: dict[str, str], file: Path) -> None:

@@ -11,7 +11,6 @@ The figures measure how well the ranking of documents agrees with the judgements
 
 import json
 import math
-import re
 import statistics
 import time
 from argparse import ArgumentTypeError, Namespace
@@ -24,12 +23,13 @@ from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.query_vector import query_vectors
 from ...search.request import OPTIONS
+from ...storage.targets import WHOLE, split_target
 from ...store import HybridStore, Result
-from ...surface.arguments import Parser, examples
+from ...surface.arguments import Parser, add_json, examples
 from ...surface.opening import open_store
 from ...surface.streams import print_advice, print_answer, single_line
 from ...surface.terminal import Style, progress_line
-from ...text.characters import OF_PAGES, plural
+from ...text.characters import plural
 from ...text.query import Query
 
 BUDGETS = (1000, 4000)  # characters of passages to read, about 250 and 1,000 tokens
@@ -55,15 +55,15 @@ class JudgedLines(NamedTuple):
     last: int
 
 
-def ndcg(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """Normalised discounted cumulative gain of the first k documents: the sum of their gains, each
+def ndcg(ranking: Sequence[str], grades: Grades) -> float:
+    """Normalised discounted cumulative gain of the first documents: the sum of their gains, each
     divided by log2(rank + 1), relative to the best possible order.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; with the gain
     2^grade - 1 of Burges et al., "Learning to rank using gradient descent", 2005.
     """
-    best = _discounted(sorted(grades.values(), reverse=True)[:k])
-    return _discounted(grades.get(document, 0) for document in ranking[:k]) / best
+    best = _discounted(sorted(grades.values(), reverse=True)[:FIRST])
+    return _discounted(grades.get(document, 0) for document in ranking[:FIRST]) / best
 
 
 def _discounted(grades: Iterable[float]) -> float:
@@ -131,9 +131,6 @@ def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
 MOST = 20.0  # the highest grade, as the gain grows exponentially
 
 
-_CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?" + OF_PAGES)
-
-
 def read_queries(path: str) -> dict[str, Question]:
     """Read queries by id. Raises SourceError with the first invalid line."""
     queries: dict[str, Question] = {}
@@ -142,7 +139,6 @@ def read_queries(path: str) -> dict[str, Question]:
             record = json.loads(line)
             id, text = str(record["id"]), record["text"]
             empty = not text.strip()
-            text.encode()  # raises for an unpaired surrogate
             also = OPTIONS["also"].check(record.get("also", []))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise SourceError(
@@ -184,20 +180,22 @@ def read_qrels(path: str) -> dict[str, Grades]:
     return dict(qrels)
 
 
-def without_lines(grades: Grades) -> tuple[Grades, list[JudgedLines]]:
-    """Split judgements into documents, with the best grade of their lines, and cited lines.
+def without_lines(grades: Grades, names: Mapping[str, str]) -> tuple[Grades, list[JudgedLines]]:
+    """Split judgements into documents, with the best grade of their lines, and cited lines. `names`
+    has the ids of documents that are named otherwise.
 
     {"a.md#L3-L5": 2, "a.md#L9": 1, "b.md": 1} -> {"a.md": 2, "b.md": 1}, [("a.md", 3, 5), ("a.md",
     9, 9)]
     """
     documents: Grades = {}
-    lines = []
-    for name, grade in grades.items():
-        if cited := _CITATION.fullmatch(name):
-            name = cited[1]
-            lines.append(JudgedLines(name, int(cited[2]), int(cited[3] or cited[2])))
-        documents[name] = max(grade, documents.get(name, 0.0))
-    return documents, lines
+    lines = set()
+    for target, grade in grades.items():
+        name, place = split_target(target) if "#L" in target else (target, WHOLE)
+        document = names.get(name, name)
+        if place.end:
+            lines.add(JudgedLines(document, place.start, place.end))
+        documents[document] = max(grade, documents.get(document, 0.0))
+    return documents, sorted(lines)
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
@@ -267,15 +265,8 @@ def evaluate(
     Raises SourceError if no query has a relevant document, EmbedderError if no mode can run.
     """
     documents = _by_name(store)
-    judged = {id: without_lines(qrels[id]) for id in queries if id in qrels}
-    wanted = {
-        id: {documents.get(name, name): grade for name, grade in grades.items()}
-        for id, (grades, _) in judged.items()
-    }
-    cited = {
-        id: {JudgedLines(documents.get(name, name), first, last) for name, first, last in lines}
-        for id, (_, lines) in judged.items()
-    }
+    judged = {id: without_lines(qrels[id], documents) for id in queries if id in qrels}
+    wanted = {id: grades for id, (grades, _) in judged.items()}
     if not wanted:
         raise SourceError(
             "no query has a judgement above 0; check that both files use the same query ids"
@@ -286,7 +277,7 @@ def evaluate(
     times: dict[str, list[float]] = {mode: [] for mode in modes}
     # Mode -> for each query with cited lines, the shares by budget
     shares: dict[str, list[list[float]]] = {mode: [] for mode in modes}
-    for number, id in enumerate(wanted, 1):
+    for number, (id, (_, lines)) in enumerate(judged.items(), 1):
         query = queries[id]
         if found.keys() - {"keyword"} and (problem := _without_vector(store, query)):
             left_out = dict.fromkeys((mode for mode in found if mode != "keyword"), problem)
@@ -300,7 +291,7 @@ def evaluate(
             hits = _hits(store, query, mode)
             times[mode].append((time.perf_counter() - started) * 1e3)
             rankings[id] = _documents(hits)
-            if lines := sorted(cited[id]):
+            if lines:
                 shares[mode].append([evidence(hits, lines, budget) for budget in BUDGETS])
         progress(Progress("queries", number, len(wanted)))
     measured = {
@@ -443,7 +434,7 @@ def eval_options(parser: Parser) -> None:
         action="store_true",
         help="also show the queries that the last mode missed, and what it found",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, even on a terminal")
+    add_json(parser)
     examples(
         parser,
         "eval --queries queries.jsonl --qrels qrels.tsv",

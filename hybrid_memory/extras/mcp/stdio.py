@@ -11,17 +11,17 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
 from typing import Any
 
 from ... import __version__
+from .tools import INVALID_PARAMS as INVALID_PARAMS
 from .tools import ProtocolError, Tools
 
 STATELESS = "2026-07-28"
 HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # newest first
-WITH_BATCHES = "2025-03-26"  # in this revision alone, a client may send several messages in a list
 
 NAMESPACE = "io.modelcontextprotocol"
 REVISION = f"{NAMESPACE}/protocolVersion"
@@ -30,7 +30,6 @@ CLIENT = f"{NAMESPACE}/clientCapabilities"
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 UNSUPPORTED_REVISION = -32022
 
@@ -58,9 +57,7 @@ class StdioServer:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._write_lock = Lock()
-        self._calls: dict[str | int, Future[None]] = {}
-        self._cancelled: set[str | int] = set()
-        self._takes_batches = False
+        self._running: set[str | int] = set()  # ids of calls whose answers are awaited
 
     def serve(self, lines: Iterable[bytes], write: Callable[[bytes], object]) -> None:
         """Answer the messages in these lines until the input ends.
@@ -77,32 +74,19 @@ class StdioServer:
                 except ValueError as error:
                     self._send(error_response(None, PARSE_ERROR, f"not JSON: {error}"), write)
                     continue
-                if isinstance(message, list) and message and self._takes_batches:
-                    threads.submit(self._call_all, message, write)
-                elif not isinstance(message, dict) or message.get("method") not in SLOW:
+                if not isinstance(message, dict) or message.get("method") not in SLOW:
                     self._send(self.reply(message), write)
                 elif isinstance(message.get("id"), str | int):
-                    request_id = message["id"]
-                    self._cancelled.discard(request_id)
-                    self._calls[request_id] = threads.submit(self._call, message, write)
+                    self._running.add(message["id"])
+                    threads.submit(self._call, message, write)
 
     def _call(self, message: Message, write: Callable[[bytes], object]) -> None:
-        request_id = message["id"]
         answer = self.reply(message)
-        self._calls.pop(request_id, None)
-        if request_id in self._cancelled:
-            self._cancelled.discard(request_id)
-        else:
+        if message["id"] in self._running:  # it was not cancelled
+            self._running.discard(message["id"])
             self._send(answer, write)
 
-    def _call_all(self, batch: list[Any], write: Callable[[bytes], object]) -> None:
-        """Answer a batch by one list of responses; by nothing if no message needs one."""
-        answers = [answer for answer in map(self.reply, batch) if answer is not None]
-        self._send(answers or None, write)
-
-    def _send(
-        self, message: Message | list[Message] | None, write: Callable[[bytes], object]
-    ) -> None:
+    def _send(self, message: Message | None, write: Callable[[bytes], object]) -> None:
         if message is None:
             return
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
@@ -136,14 +120,10 @@ class StdioServer:
         return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
     def _handle_notification(self, method: str, params: Any) -> None:
-        if method != "notifications/cancelled" or not isinstance(params, dict):
-            return
-        request_id = params.get("requestId")
-        call = None
-        if isinstance(request_id, str | int):
-            call = self._calls.get(request_id)
-        if call is not None and request_id is not None and not call.cancel():
-            self._cancelled.add(request_id)  # it continues, but its answer is not sent
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            request_id = params.get("requestId")
+            if isinstance(request_id, str | int):
+                self._running.discard(request_id)  # it continues, but its answer is not sent
 
     def _result(self, method: str, params: Message) -> Message:
         """Return the result of a request in the form of its protocol revision. Raises
@@ -151,17 +131,13 @@ class StdioServer:
         """
         is_stateless = _is_stateless(params)
         if method == "initialize":
-            result = _handshake(params) | self._description()
-            self._takes_batches = result["protocolVersion"] == WITH_BATCHES
-            return result
+            return _handshake(params) | self._description()
         if method == "server/discover":
             if not is_stateless:
                 raise ProtocolError(INVALID_PARAMS, f"_meta has no {REVISION}")
             result = {"supportedVersions": [STATELESS], **self._description()}
-        elif method == "ping":
-            result = {}
         else:
-            result = self.result(method, params)
+            result = self._of_all_revisions(method, params)
         if not is_stateless:
             return result
         if method in KEPT:
@@ -172,26 +148,25 @@ class StdioServer:
     def _description(self) -> Message:
         return {"capabilities": CAPABILITIES, "instructions": self._tools.instructions}
 
-    def result(self, method: str, params: Message) -> Message:
+    def _of_all_revisions(self, method: str, params: Message) -> Message:
         """Return the result of a method, in a form common to all revisions. Raises
         ProtocolError.
         """
         tools = self._tools
-        if method == "tools/list":
-            return {"tools": tools.definitions}
-        if method == "tools/call":
-            return tools.call(_string_param(params, "name"), params.get("arguments") or {})
-        if method == "prompts/list":
-            return {"prompts": tools.prompts}
-        if method == "prompts/get":
-            return tools.prompt(_string_param(params, "name"), params.get("arguments") or {})
-        if method == "resources/list":
-            return tools.resources(params.get("cursor"))
-        if method == "resources/templates/list":
-            return {"resourceTemplates": tools.resource_templates}
-        if method == "resources/read":
-            return tools.resource(_string_param(params, "uri"))
-        raise ProtocolError(METHOD_NOT_FOUND, f"there is no method {method!r}")
+        arguments = params.get("arguments") or {}
+        results: dict[str, Callable[[], Message]] = {
+            "ping": dict,
+            "tools/list": lambda: {"tools": tools.definitions},
+            "tools/call": lambda: tools.call(_string_param(params, "name"), arguments),
+            "prompts/list": lambda: {"prompts": tools.prompts},
+            "prompts/get": lambda: tools.prompt(_string_param(params, "name"), arguments),
+            "resources/list": lambda: tools.resources(params.get("cursor")),
+            "resources/templates/list": lambda: {"resourceTemplates": tools.resource_templates},
+            "resources/read": lambda: tools.resource(_string_param(params, "uri")),
+        }
+        if method not in results:
+            raise ProtocolError(METHOD_NOT_FOUND, f"there is no method {method!r}")
+        return results[method]()
 
 
 def _is_stateless(params: Message) -> bool:
@@ -230,17 +205,10 @@ def _string_param(params: Message, name: str) -> str:
 def error_response(
     request_id: str | int | None, code: int, problem: str, data: Any = None
 ) -> Message:
-    error = {
-        "code": code,
-        "message": problem,
-    }
+    error = {"code": code, "message": problem}
     if data is not None:
         error["data"] = data
-    return {
-        "jsonrpc": "2.0",
-        "id": request_id,
-        "error": error,
-    }
+    return {"jsonrpc": "2.0", "id": request_id, "error": error}
 
 
 def serve(tools: Tools) -> None:

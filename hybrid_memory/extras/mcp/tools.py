@@ -7,7 +7,7 @@ without shell commands, as the model may have no shell. Each call opens its own 
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from glob import escape
 from io import StringIO
 from typing import Any
@@ -37,9 +37,9 @@ from ...surface.quotes import markdown, quoted
 from ...surface.streams import single_line
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
-from ...text.characters import storable, storable_name
+from ...text.characters import plural, storable, storable_name
 from ..agent_text import mcp_instructions
-from ..note import write_note
+from ..note import OpenStore, write_note
 from ..recall.state import answering
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import (
@@ -58,8 +58,6 @@ PAGE = 100  # resources per page
 ADDRESS = "memory:///"  # prefix of a document's id in its resource URI
 
 INVALID_PARAMS = -32602  # JSON-RPC
-
-OpenStore = Callable[[], AbstractContextManager[HybridStore]]
 
 PROMPT: Json = {
     "name": "recall",
@@ -257,7 +255,7 @@ class Tools:
                 append=bool(arguments["append"]),
                 replaces=arguments["replaces"],
             )
-        lines = [f"stored {single_line(doc_id)}: {_chunks(answer['chunks'])} can be found"]
+        lines = [f"stored {single_line(doc_id)}: {plural(answer['chunks'], 'chunk')} can be found"]
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
@@ -277,7 +275,9 @@ class Tools:
             if self._bounds.hide:
                 doc_id = self._bounds.resolve(store, doc_id)
             answer = delete_text(store, doc_id)
-        line = f"deleted {single_line(answer['doc_id'])}: {_chunks(answer['chunks_deleted'])}"
+        line = (
+            f"deleted {single_line(answer['doc_id'])}: {plural(answer['chunks_deleted'], 'chunk')}"
+        )
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
@@ -416,10 +416,7 @@ def listing(answer: Answer) -> str:
 
 def updated(report: Report, problems: Sequence[str]) -> str:
     """Format the report of an update."""
-    lines = report.summary() or ["nothing has changed"]
-    if report.embedding_problems and report.pending and not report.summary():
-        lines = [f"no file has changed; {_chunks(report.pending)} pending"]
-    return _with_warnings(lines, problems)
+    return _with_warnings(report.summary() or ["nothing has changed"], problems)
 
 
 def status(answer: Answer) -> str:
@@ -451,10 +448,6 @@ def names_in(store: HybridStore) -> list[str]:
             told += f" and {len(names) - MOST_NAMES} more"
         lines.append(" ".join(f"{kind}: {told}".splitlines()))
     return lines
-
-
-def _chunks(count: int) -> str:
-    return f"{count} chunk{'' if count == 1 else 's'}"
 
 
 def _with_warnings(lines: Sequence[str], warnings: Sequence[str]) -> str:

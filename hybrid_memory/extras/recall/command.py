@@ -42,7 +42,6 @@ READING_SECONDS = 10.0  # for standard input: a host may be slow, or never close
 # Of the real time that is left, for the query's vector: then keywords answer in the rest
 QUERY_SHARE = 0.5
 WALL_SECONDS = 2.0  # least limit of real time: machines that compile and test are busy
-START = 0.1  # seconds; the start of the process counts towards the timeout up to this
 
 
 def recall_options(parser: Parser) -> None:
@@ -159,7 +158,7 @@ def _run(args: Namespace) -> None:
     if answer:
         with output() as stream:
             print(_reply(args.host, event, kind, answer.rstrip()), file=stream)
-    _note(args, outcome, kind)
+    _note(args, outcome)
 
 
 def _text(args: Namespace, hook: Mapping[str, Any], kind: str) -> str:
@@ -207,14 +206,14 @@ def _in_background(args: Namespace, sessions: list[Begun]) -> None:
     for session in sessions:
         args.workspace = session.workspace
         ingest = partial(ingest_transcript, args, session.transcript)
-        _note(args, _outcome(args, END, ingest)[1], END)
+        _note(args, _outcome(args, END, ingest)[1])
         session.end()
     os._exit(0)
 
 
-def _note(args: Namespace, outcome: str, kind: str = PROMPT) -> None:
+def _note(args: Namespace, outcome: str) -> None:
     if args.host:
-        note_run(args.host, kind, outcome)
+        note_run(args.host, outcome)
 
 
 def _kind(args: Namespace, event: str) -> str | None:
@@ -244,9 +243,7 @@ def _answer(args: Namespace, hook: Mapping[str, Any]) -> str:
                 with suppress(OSError):
                     os.write(2, line.encode())
 
-        started = min(time.process_time(), START)
-        wall = max(args.timeout, WALL_SECONDS)
-        deadline = Deadline(max(args.timeout - started, 0.001), wall, at_end)
+        deadline = Deadline(args.timeout, max(args.timeout, WALL_SECONDS), at_end)
     from ...surface.opening import open_store
     from .passages import printed, printed_warning, recalled
 

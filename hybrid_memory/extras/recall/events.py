@@ -8,7 +8,6 @@ from typing import Any
 
 from ...documents.formats import format_of
 from ...paths import is_in
-from ...storage.rows import SourceFile
 from ...storage.source import Source, real_path
 from ...store import HybridStore
 from ...surface.memories import workspace_of
@@ -46,22 +45,18 @@ def news(args: Namespace) -> str:
         before = last_start(store.path)
         if before is None:
             return ""
-        files = store.storage.catalog.source_files()
-        changed = [file for file in files if file.mtime > before and not _is_of_session(file.path)]
-        titles = [_title(store, file.doc_id) for file in sorted(changed, key=_newest_first)[:NAMED]]
+        changed = [
+            file
+            for file in store.storage.catalog.source_files()
+            if file.mtime > before and format_of(file.path) is not FORMAT
+        ]
+        changed.sort(key=lambda file: -file.mtime)
+        titles = [_title(store, file.doc_id) for file in changed[:NAMED]]
     if not titles:
         return ""
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(before))
     more = " and more" if len(changed) > NAMED else ""
     return f"{NEWS} since {since}: {', '.join(titles)}{more}."
-
-
-def _is_of_session(path: str) -> bool:
-    return format_of(path) is FORMAT
-
-
-def _newest_first(file: SourceFile) -> float:
-    return -file.mtime
 
 
 def _title(store: HybridStore, doc_id: str) -> str:

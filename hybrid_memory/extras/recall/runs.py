@@ -1,7 +1,7 @@
 """A log of the runs of each agent's hook, so that a hook that fails or never runs is noticed.
 
-Each agent has a file with a line for each run: the time, what was asked, and the outcome. It
-contains nothing of prompts or notes.
+Each agent has a file with a line for each run: the time and the outcome. It contains nothing of
+prompts or notes.
 """
 
 import os
@@ -24,17 +24,17 @@ OUTCOMES = {
     LATE: "ran out of time",
     NO_MEMORY: "in a folder without a memory",
 }
-MOST_BYTES = 200_000  # of a log; then its older half is dropped
+MOST_BYTES = 200_000  # of a log, some 10,000 runs; then a new one begins
 DAYS = 7
 
 
-def note_run(host: str, kind: str, outcome: str) -> None:
+def note_run(host: str, outcome: str) -> None:
     """Log a run that ends now. A full disk or a read-only home is no reason to fail."""
     path = _path(host)
     with suppress(OSError):
-        append(path, f"{time.time():.0f} {kind} {outcome}\n")
-        if os.stat(path).st_size > MOST_BYTES:
-            _halve(path)
+        if os.path.exists(path) and os.stat(path).st_size > MOST_BYTES:
+            os.unlink(path)
+        append(path, f"{time.time():.0f} {outcome}\n")
 
 
 def summary(host: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def summary(host: str) -> dict[str, Any]:
         return {"last": None, "counts": {}, "text": "its hook has never run"}
     last = runs[-1][0]
     oldest = time.time() - DAYS * 86400
-    counts = Counter(outcome for when, _, outcome in runs if when >= oldest)
+    counts = Counter(outcome for when, outcome in runs if when >= oldest)
     text = f"its hook last ran {time.strftime('%Y-%m-%d %H:%M', time.localtime(last))}"
     if counts:
         parts = [f"{counts[key]:,} {words}" for key, words in OUTCOMES.items() if counts[key]]
@@ -58,20 +58,11 @@ def _path(host: str) -> str:
     return os.path.join(state_folder(), f"{RUNS}-{host}")
 
 
-def _runs(host: str) -> list[tuple[int, str, str]]:
+def _runs(host: str) -> list[tuple[int, str]]:
     runs = []
     with suppress(OSError), open(_path(host), encoding="utf-8", errors="replace") as file:
         for line in file:
             with suppress(ValueError):  # a line that another process is writing
-                when, kind, outcome = line.split()
-                runs.append((int(when), kind, outcome))
+                when, outcome = line.split()
+                runs.append((int(when), outcome))
     return runs
-
-
-def _halve(path: str) -> None:
-    with open(path, "rb") as file:
-        lines = file.readlines()
-    new = f"{path}-{os.getpid()}"
-    with open(new, "wb") as file:
-        file.writelines(lines[len(lines) // 2 :])
-    os.replace(new, path)

@@ -1,10 +1,10 @@
 """The state files of `recall`, kept between calls.
 
 Each session has a file with a line for each passage shown. Each database has a file whose
-modification time is the last start of a session. Each agent has a log of its hook's runs. One more
-file lists refused transcripts. Each transcript that is being ingested has a file, which remains if
-the process is killed, and each session whose agent is answering a prompt has one. Only the owner can
-read the files. Files that did not change for a week are removed, except the start times and the logs.
+modification time is the last start of a session. Each agent has a log of its hook's runs. Each
+refused transcript has a file, each transcript that is being ingested, which remains if the process
+is killed, and each session whose agent is answering a prompt. Only the owner can read the files.
+Files that did not change for a week are removed, except the start times and the logs.
 """
 
 import json
@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 DAYS_KEPT = 7
@@ -22,14 +23,13 @@ RUNS = "runs"  # prefix of the logs of hooks
 BEGUN = "begun"  # prefix of the files of sessions that are being ingested
 TURN = "turn"  # prefix of the files of sessions whose agent is answering a prompt
 TURN_SECONDS = 600.0  # without a change of its transcript: then the agent was ended
-REFUSED = "refused"
-REFUSALS_KEPT = 20
+REFUSED = "refused"  # prefix of the files of refused transcripts
 LONGEST_NAME = 300  # characters kept of a refused name
 
 
-def state_folder(environ: Mapping[str, str] = os.environ) -> str:
+def state_folder() -> str:
     """Return the folder of the state files, by the XDG Base Directory Specification 0.8."""
-    state = environ.get("XDG_STATE_HOME", "")
+    state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "hybrid-memory", "recall")
@@ -99,7 +99,7 @@ def note_turn(session_id: Any, transcript: Any) -> None:
     """
     with suppress(OSError):
         record = json.dumps([str(session_id), str(transcript)])
-        _write(_file(TURN, str(transcript)), record, os.O_TRUNC)
+        _write(_file(TURN, str(transcript)), record, "w")
 
 
 def end_turn(transcript: Any) -> None:
@@ -146,7 +146,7 @@ def note_begun(workspace: str, transcript: Any) -> Begun:
     """Record that the ingest of a session begins. Without a place to write, it is not recorded."""
     path = _file(BEGUN, f"{transcript}-{os.getpid()}")
     with suppress(OSError):
-        _write(path, json.dumps([workspace, transcript]), os.O_TRUNC)
+        _write(path, json.dumps([workspace, transcript]), "w")
     return Begun(path, workspace, transcript)
 
 
@@ -156,14 +156,12 @@ def begun() -> list[Begun]:
 
 
 def _records(prefix: str) -> Iterator[tuple[str, list[Any]]]:
-    """The state files whose names begin so and that contain a list of two, and these lists."""
+    """The state files whose names begin so, and the list in each."""
     with suppress(FileNotFoundError), os.scandir(state_folder()) as entries:
         for entry in entries:
             if entry.name.startswith(f"{prefix}-"):
                 with suppress(OSError, ValueError), open(entry.path, encoding="utf-8") as file:
-                    record = json.load(file)
-                    if isinstance(record, list) and len(record) == 2:
-                        yield entry.path, record
+                    yield entry.path, json.load(file)
 
 
 def _modified(path: str) -> float:
@@ -177,30 +175,24 @@ def _file(kind: str, name: str) -> str:
     return os.path.join(state_folder(), f"{kind}-{re.sub('[^A-Za-z0-9-]', '-', name)[-120:]}")
 
 
-def _lines(path: str) -> Iterable[tuple[str, int, int]]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                with suppress(ValueError):  # a line that another process is writing
-                    doc_id, start, end = json.loads(line)
-                    yield doc_id, start, end
-    except FileNotFoundError:
-        return
+def _lines(path: str) -> Iterator[tuple[str, int, int]]:
+    with suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+        for line in file:
+            with suppress(ValueError):  # a line that another process is writing
+                doc_id, start, end = json.loads(line)
+                yield doc_id, start, end
 
 
 def append(path: str, text: str) -> None:
     """Append to a state file."""
-    _write(path, text, os.O_APPEND)
+    _write(path, text, "a")
 
 
-def _write(path: str, text: str, flags: int) -> None:
+def _write(path: str, text: str, mode: str) -> None:
     """Write to a file that only its owner may read: document ids reveal something of the notes."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
+    with open(path, mode, encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+        file.write(text)
 
 
 def _remove_old() -> None:
@@ -215,31 +207,23 @@ def _remove_old() -> None:
 class RefusedTranscript(NamedTuple):
     """The last refusal of a file that a hook named as a transcript."""
 
-    database: str
+    time: float  # seconds since 1970
     named: str
     reason: str
-    time: float  # seconds since 1970
 
 
 def refusals(database: str) -> list[RefusedTranscript]:
-    """Return the refusals of the last week for a database, latest last."""
+    """Return the refusals of the last week for a database, latest first."""
     oldest = time.time() - DAYS_KEPT * 86400
-    return [each for each in _refusals() if each.database == database and each.time >= oldest]
+    found = [
+        RefusedTranscript(_modified(path), named, reason)
+        for path, (of, named, reason) in _records(REFUSED)
+        if of == database and _modified(path) >= oldest
+    ]
+    return sorted(found, reverse=True)
 
 
 def note_refusal(database: str, named: str, reason: str) -> None:
     """Record that a file was refused now."""
-    refusal = RefusedTranscript(database, named[:LONGEST_NAME], reason, time.time())
-    others = [each for each in _refusals() if each[:2] != refusal[:2]]
-    path = os.path.join(state_folder(), REFUSED)
-    new = f"{path}-{os.getpid()}"
-    _write(new, json.dumps([*others, refusal][-REFUSALS_KEPT:]), os.O_TRUNC)
-    os.replace(new, path)
-
-
-def _refusals() -> list[RefusedTranscript]:
-    try:
-        with open(os.path.join(state_folder(), REFUSED), encoding="utf-8") as file:
-            return [RefusedTranscript(*row) for row in json.load(file)]
-    except (OSError, ValueError, TypeError):
-        return []
+    record = json.dumps([database, named[:LONGEST_NAME], reason])
+    _write(_file(REFUSED, f"{database}-{named}"), record, "w")

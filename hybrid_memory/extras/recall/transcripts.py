@@ -5,7 +5,6 @@ folder in which an agent keeps transcripts and has the format of one.
 """
 
 import os
-from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,13 +30,13 @@ class SessionTranscript(NamedTuple):
     folder: SessionFolder
 
 
-def transcript(named: object, environ: Mapping[str, str] = os.environ) -> SessionTranscript | None:
+def transcript(named: object) -> SessionTranscript | None:
     """Return the transcript that a hook names; None if the file is missing or empty.
 
     Raises RefusedError for any other file.
     """
-    path = _path(named)
-    folders = [folder for folder in _folders(environ) if is_in(path, folder.path)]
+    path = os.path.realpath(os.path.expanduser(str(named)))
+    folders = [folder for folder in _folders() if is_in(path, folder.path)]
     if not folders:
         raise RefusedError("it is not in a folder in which an agent keeps transcripts")
     if not os.path.lexists(path):
@@ -60,19 +59,9 @@ def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Sessio
         raise RefusedError(f"it cannot be read: {error}") from error
 
 
-def _path(named: object) -> str:
-    """Return the path with symbolic links resolved."""
-    if not isinstance(named, str):
-        raise RefusedError("it is not a path")
-    try:
-        return os.path.realpath(os.path.expanduser(named))
-    except ValueError as error:  # a NUL or an unpaired surrogate
-        raise RefusedError("it is not a path") from error
-
-
-def _folders(environ: Mapping[str, str]) -> list[SessionFolder]:
+def _folders() -> list[SessionFolder]:
     """Return the transcript folders of all agents: those set by environment variables, and the
     default ones, because the agent may have been started with other variables.
     """
-    folders = chain(session_folders(environ), session_folders({}))
+    folders = chain(session_folders(), session_folders({}))
     return [folder._replace(path=os.path.realpath(folder.path)) for folder in folders]
