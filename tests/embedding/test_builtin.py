@@ -24,6 +24,9 @@ TABLE = Table(DATA)
 LEVELS = struct.unpack_from("<16b", DATA.read_bytes(), builtin.HEADER.size)
 INDEXES = {TABLE.token(index): index for index in range(len(TABLE._strings))}
 
+READ = Table(DATA)
+READ.read_vocabulary()
+
 
 @pytest.fixture(scope="module")
 def embedder() -> BuiltinEmbedder:
@@ -39,6 +42,13 @@ def test_tokens_are_those_of_the_tokenizers_library(
     embedder: BuiltinEmbedder, text: str, tokens: str
 ) -> None:
     assert embedder.tokenize(text) == tokens.split()
+
+
+@given(st.text(max_size=20))
+@example("unaffable")
+@example("大熊猫")
+def test_the_read_vocabulary_finds_the_same_prefixes(text: str) -> None:
+    assert READ.longest_prefix(text.encode()) == TABLE.longest_prefix(text.encode())
 
 
 @pytest.mark.parametrize(
