@@ -58,16 +58,13 @@ def install_command(extra: str, requirements: Sequence[str]) -> list[str]:
     Where uv keeps a list of what it installed, as a tool or for a checkout, the command extends the
     list; otherwise uv would remove the package at its next change.
     """
-    project_environment = os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv"
     if in_checkout() and os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
         is_standard = extra in STANDARD and not any(has(name) for name in EXTRAS.keys() - STANDARD)
         group = "standard" if is_standard else "all"
         return ["uv", "tool", "install", "--editable", f"{CHECKOUT}[{group}]"]
     if find_spec("pip"):  # uv makes environments without it
         return [sys.executable, "-m", "pip", "install", *requirements]
-    if os.path.realpath(sys.prefix) == os.path.realpath(
-        os.path.join(CHECKOUT, project_environment)
-    ):
+    if os.path.realpath(sys.prefix) == os.path.realpath(os.path.join(CHECKOUT, ".venv")):
         # Without --inexact, uv would remove the packages of other extras
         return ["uv", "sync", "--inexact", "--extra", extra, "--project", CHECKOUT]
     return ["uv", "pip", "install", "--python", sys.prefix, *requirements]

@@ -56,13 +56,27 @@ def test_packages_are_added_as_the_environment_was_made(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     found = {"pip": has_pip, package: True}
-    monkeypatch.delenv("UV_PROJECT_ENVIRONMENT", raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / place))
     monkeypatch.setattr(paths, "CHECKOUT", str(tmp_path))
     monkeypatch.setattr(environment, "CHECKOUT", str(tmp_path))
     monkeypatch.setattr(environment, "find_spec", found.get)
     expected = [word.replace("{}", str(tmp_path)) for word in command]
     assert environment.install_command("serve", ["a>=2", "b"]) == expected
+
+
+def test_the_program_is_named_as_the_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "hybrid-memory"
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    assert environment.program() == [sys.executable, "-m", "hybrid_memory"]  # not executable
+    script.touch(0o755)
+    assert environment.program() == ["hybrid-memory"]
+    assert environment.program(for_cron=True) == [str(script)]
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert environment.program() == [str(script)]
 
 
 def test_the_extras_are_those_of_the_project() -> None:

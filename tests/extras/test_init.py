@@ -212,28 +212,6 @@ def test_the_lines_that_are_printed_run_from_anywhere(
     assert shlex.split(cron)[0] == sys.executable  # for `python -m hybrid_memory`
 
 
-def test_the_installed_command_is_named_as_the_shell_finds_it(
-    workspace: Path, environ: dict[str, str]
-) -> None:
-    script = Path(sys.executable).parent / "hybrid-memory"
-    by_uv = {"PATH": f"{script.parent}:/usr/bin:/bin", "UV_RUN_RECURSION_DEPTH": "1"}
-    for variables, name in (
-        ({"PATH": f"{script.parent}:{environ['PATH']}"}, "hybrid-memory"),
-        ({"PATH": "/usr/bin:/bin"}, str(script)),
-        (by_uv, str(script)),
-    ):
-        done = subprocess.run(
-            [script, "init", workspace, "--yes"],
-            env=environ | variables,
-            capture_output=True,
-            text=True,
-        )
-        told = answer(done)
-        assert shlex.split(told["next"][0])[0] == name
-        assert f"`{name} " in told["agents_md"]
-        assert shlex.split(told["crontab"])[5] == str(script)
-
-
 def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run: Run) -> None:
     for top, names in (
         ("vault", (".obsidian/app.json", "memory/a.md", "b.md")),
@@ -245,23 +223,6 @@ def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run:
     assert found(run("init", str(home / "vault")))["vault"][:2] == ("vault", 2)
     assert found(run("init", str(home / "plain")))["plain"][:2] == ("folder", 2)
     assert found(run("init", str(home)))["vault"][:2] == ("vault", 2)  # below the folder
-
-
-def test_a_project_of_claude_code_has_its_own_sessions(
-    home: Path, workspace: Path, run: Run
-) -> None:
-    """More about them is in test_sessions.py."""
-    (home / "memory").mkdir()
-    (home / "memory/x.md").write_text("x")
-    for name, cwd in (("one", workspace), ("two", workspace / "src"), ("three", home)):
-        folder = home / ".claude/projects" / name
-        folder.mkdir(parents=True)
-        (folder / "a.jsonl").write_text(json.dumps(json.loads(SAID) | {"cwd": str(cwd)}) + "\n")
-    for top, files in ((workspace, 2), (home, 3), (workspace / "notes", None)):
-        places = json.loads(run("init", str(top)).stdout)["found"]
-        assert [place["files"] for place in places if ".claude" in place["path"]] == (
-            [files] if files else []
-        )
 
 
 def test_where_there_are_no_notes_it_says_so(home: Path, run: Run, tmp_path: Path) -> None:
