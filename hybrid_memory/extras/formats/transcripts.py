@@ -92,7 +92,6 @@ class Transcript:
         self._end = size
         self._left = size
         self._hash = hasher()
-        self._hashed = 0  # bytes ahead that are in the hash already
         self._first_line = 1
         self._day: str | None = None  # of the last message
 
@@ -102,7 +101,7 @@ class Transcript:
 
     @property
     def hashed_size(self) -> int:
-        return self._end - self._left + self._hashed
+        return self._end - self._left
 
     @property
     def has_more(self) -> bool:
@@ -117,21 +116,21 @@ class Transcript:
         offset = 0  # where the line begins
         position = 0
         number = 1  # of the line at this position
-        self._hashed = size
+        beginning = hasher()
         while part := self._stream.readline(min(BLOCK_SIZE, size - position)):
-            self._hash.update(part)
+            beginning.update(part)
             position += len(part)
             if part.endswith(b"\n"):
                 number += 1
-                offset = position if number == place.line else offset
-        is_changed = position < size or number < place.line or self._hash.digest() != digest
+                if number == place.line:
+                    offset = position
+                    self._hash = beginning.copy()
+        is_changed = position < size or number < place.line or beginning.digest() != digest
         if is_changed or self._repeats_messages(offset):
             self._hash = hasher()
-            self._hashed = 0
             self._stream.seek(0)
             return False
         self._left -= offset
-        self._hashed -= offset
         self._first_line = place.line
         self._day = place.date
         self._is_subagent = False
@@ -230,22 +229,21 @@ class Transcript:
         is cut, so it is not valid JSON.
         """
         while self._left > 0:
-            line = self._read(LONGEST_LINE)
+            line = self._read()
             rest = line
             while rest and not rest.endswith(b"\n"):
-                rest = self._read(LONGEST_LINE)
+                rest = self._read()
             if not rest:  # the end of the file
                 yield line if _is_json(line) else b""
             else:
                 yield line
 
-    def _read(self, limit: int) -> bytes:
-        line = self._stream.readline(min(limit, self._left))
+    def _read(self) -> bytes:
+        line = self._stream.readline(min(LONGEST_LINE, self._left))
         self._left -= len(line)
         if not line:  # the file has become shorter
             self._left = 0
-        self._hash.update(line[self._hashed :])
-        self._hashed = max(self._hashed - len(line), 0)
+        self._hash.update(line)
         return line
 
     def _record(self, line: bytes) -> Record:
