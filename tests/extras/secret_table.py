@@ -175,7 +175,7 @@ OTHERS = [
     "⟦-----BEGIN EC {P} KEY-----\n> {A64}\n> {A64}\n{A7}=⟧\nand so on",
 ]  # fmt: skip
 
-# The shapes of the plugins of detect-secrets, and of what it and others found in texts that had been masked
+# The shapes that other scanners know, and what they found in texts that had been masked
 KEYS = """
     sl.u.{A130} nvapi-{A64} CCIPAT_{A22}_{H40} AKCp8{A68} AKC{A12} AP6{A20} bkua_{H40} CLOJARS_{H60} AQ.{A50} 1//0{A60}
     v1.0-{H24}-{H146} GR1348941{A20} glcbt-1f_{A20} st.{H24}.{H32}.{H32} 1/1234567890123456:{H32} 5K{A49} EZAK{A54} pnu_{A36}

@@ -77,16 +77,11 @@ def test_layout_order_and_numbers_stay(
     "settings",
     [
         '{"hooks": []}',
-        '{"hooks": null}',
-        '{"hooks": "x"}',
         '{"hooks": {"Stop": {}}}',
-        '{"hooks": {"Stop": "x"}}',
         "[]",
-        '"x"',
         '{"a": 1, "a": 2}',
         "{" * 100_000,
         "not json",
-        "\x00",
     ],
 )
 def test_settings_of_another_shape_are_refused_and_stay(tmp_path: Path, settings: str) -> None:
