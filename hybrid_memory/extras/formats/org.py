@@ -7,7 +7,7 @@ space is always a headline: within blocks, Org writes `,*`.
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -130,22 +130,20 @@ def blocks(text: str) -> list[Block]:
     """The source code, examples, verses, results and tables of a text."""
     code = _code(text)
     tables = []
-    stop = len(text)
-    after_all = Block(stop + 1, stop + 1, stop + 1, "")
-    code_blocks = iter([*code, after_all])
-    block = next(code_blocks)
-    matches = [*TABLE.finditer(text), *FIXED_WIDTH.finditer(text)]
-    for table in sorted(matches, key=re.Match.start):
-        while block.end <= table.start():
-            block = next(code_blocks)
-        if table.start() + 1 < block.start:
+    for table in (*TABLE.finditer(text), *FIXED_WIDTH.finditer(text)):
+        begin = first = table.start() + 1
+        if not _is_in(code, begin):
             header = TABLE_HEADER.match(text, table.start(), table.end())
-            begin = table.start() + 1
-            first = begin
             if header:
                 first = header.end() + 1
             tables.append(Block(begin, first, table.end(), text[begin:first]))
     return sorted(code + tables)
+
+
+def _is_in(code: Sequence[Block], at: int) -> bool:
+    """Whether a position is in one of the blocks."""
+    number = bisect(code, (at + 1,))
+    return number > 0 and at < code[number - 1].end
 
 
 def _code(text: str) -> list[Block]:
@@ -183,10 +181,8 @@ def links(text: str) -> Iterator[Link]:
     line = 0
     pos = 0
     code = _code(text)
-    begins = [block.start for block in code]
     for link in LINK.finditer(text):
-        number = bisect(begins, link.start())
-        if number and link.start() < code[number - 1].end:
+        if _is_in(code, link.start()):
             continue
         line += text.count("\n", pos, link.start())
         pos = link.start()

@@ -143,9 +143,8 @@ class Transcript:
     def _repeats_messages(self, offset: int) -> bool:
         """Whether the message on the line at this place is of Gemini CLI. Goes to that line."""
         self._stream.seek(offset)
-        line = self._stream.readline(LONGEST_LINE)
+        record = _parsed(self._stream.readline(LONGEST_LINE))
         self._stream.seek(offset)
-        record = json.loads(line) if _is_json(line) else None
         message = _message(record) if isinstance(record, dict) else None
         return message is not None and "gemini_id" in message
 
@@ -207,13 +206,8 @@ class Transcript:
         """Keep the session's title and form from a record."""
         self.records += 1
         payload = record.get("payload")
-        if record.get("type") == "event_msg":
-            about = payload
-        else:
-            about = record
-        title = None
-        if isinstance(about, dict):
-            title = _title(about)
+        about = payload if record.get("type") == "event_msg" else record
+        title = _title(about) if isinstance(about, dict) else None
         if title is not None:
             self.title = title
         if not self.is_known:
@@ -234,7 +228,7 @@ class Transcript:
             while rest and not rest.endswith(b"\n"):
                 rest = self._read()
             if not rest:  # the end of the file
-                yield line if _is_json(line) else b""
+                yield b"" if _parsed(line) is None else line
             else:
                 yield line
 
@@ -247,14 +241,10 @@ class Transcript:
         return line
 
     def _record(self, line: bytes) -> Record:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+        record = _parsed(line)
+        if record is None:
             self.left_out += 1
-            return {}
-        if not isinstance(record, dict):
-            return {}
-        return record
+        return record if isinstance(record, dict) else {}
 
 
 def chunks(
@@ -398,12 +388,12 @@ def _chunk(messages: list[TranscriptMessage], index: int) -> Chunk:
     )
 
 
-def _is_json(line: bytes) -> bool:
+def _parsed(line: bytes) -> Any:
+    """The value on a line; None for a line that is not JSON."""
     try:
-        json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
 
 
 class TranscriptReading:
