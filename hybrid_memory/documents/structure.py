@@ -11,6 +11,7 @@ Time is in proportion to the text.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -136,6 +137,12 @@ def _structure(text: str, *, keeps_noise: bool = False, is_outline: bool = False
 def code_of(blocks: Iterable[Block]) -> list[Span]:
     """The positions of the blocks that are code."""
     return [(block.start, block.end) for block in blocks if not block.header]
+
+
+def is_in(blocks: Sequence[Block], at: int) -> bool:
+    """Whether a position is in one of the blocks."""
+    number = bisect(blocks, (at + 1,))
+    return number > 0 and at < blocks[number - 1].end
 
 
 def below(text: str, skipped: int) -> str:

@@ -19,7 +19,7 @@ from ...documents.front_matter import MAX_METADATA
 from ...documents.links import document_links
 from ...documents.markdown import Markdown, MarkdownReading, Parsed
 from ...documents.noise import LEFT_OUT
-from ...documents.structure import Block, Heading, Structure, outline_structure
+from ...documents.structure import Block, Heading, Structure, is_in, outline_structure
 from ...text.characters import text_of_bytes
 from ...text.languages import full_names
 from ...text.links import DocumentLinks
@@ -172,16 +172,10 @@ def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
     bullet that is indented less.
     """
     open_headings: list[tuple[int, int]] = []  # indentation and level
-    pos = 0
-    fences = iter(code)
-    fence = next(fences, None)
-    while line := BULLET.search(text, pos):
+    for line in BULLET.finditer(text):
         begin = line.start() + 1
-        if fence and fence.start <= begin:
-            pos = max(pos, fence.end)
-            fence = next(fences, None)
+        if is_in(code, begin):
             continue
-        pos = line.end()
         indent = len(line["indent"].expandtabs(4))
         ended = [level for column, level in open_headings if column > indent]
         hashes = line["level"] or line["line_level"]
@@ -191,7 +185,7 @@ def headings(text: str, code: Sequence[Block]) -> Iterator[Heading]:
             level = max(len(hashes), *(outer + 1 for outer in above), 1)
             open_headings = [heading for heading in open_headings if heading[1] < level]
             open_headings.append((indent, level))
-            yield Heading(level, (line["title"] or line["line_title"]).strip(), begin, pos)
+            yield Heading(level, (line["title"] or line["line_title"]).strip(), begin, line.end())
         elif ended:
             yield Heading(min(ended), "", begin, begin)
 

@@ -6,8 +6,7 @@ space is always a headline: within blocks, Org writes `,*`.
 """
 
 import re
-from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -15,7 +14,7 @@ from ...documents.front_matter import MAX_METADATA, FrontMatter
 from ...documents.links import ELSEWHERE, titles
 from ...documents.markdown import Markdown, Parsed
 from ...documents.noise import without_noise
-from ...documents.structure import Block, Heading, Structure, code_of
+from ...documents.structure import Block, Heading, Structure, code_of, is_in
 from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
 from ...text.links import DocumentLinks, Link
@@ -132,18 +131,12 @@ def blocks(text: str) -> list[Block]:
     tables = []
     for table in (*TABLE.finditer(text), *FIXED_WIDTH.finditer(text)):
         begin = first = table.start() + 1
-        if not _is_in(code, begin):
+        if not is_in(code, begin):
             header = TABLE_HEADER.match(text, table.start(), table.end())
             if header:
                 first = header.end() + 1
             tables.append(Block(begin, first, table.end(), text[begin:first]))
     return sorted(code + tables)
-
-
-def _is_in(code: Sequence[Block], at: int) -> bool:
-    """Whether a position is in one of the blocks."""
-    number = bisect(code, (at + 1,))
-    return number > 0 and at < code[number - 1].end
 
 
 def _code(text: str) -> list[Block]:
@@ -182,7 +175,7 @@ def links(text: str) -> Iterator[Link]:
     pos = 0
     code = _code(text)
     for link in LINK.finditer(text):
-        if _is_in(code, link.start()):
+        if is_in(code, link.start()):
             continue
         line += text.count("\n", pos, link.start())
         pos = link.start()

@@ -8,14 +8,13 @@ the first level, and a line of `-` one of the second.
 """
 
 import re
-from bisect import bisect
 from collections.abc import Iterator
 from functools import lru_cache
 from heapq import merge
 
 from ...documents.markdown import Markdown
 from ...documents.noise import without_noise
-from ...documents.structure import Heading, Structure, plain_structure
+from ...documents.structure import Heading, Structure, is_in, plain_structure
 from ...text.characters import columns
 
 LONGEST = 1000  # characters of a title
@@ -97,11 +96,9 @@ def headings_plain(found: Structure) -> Iterator[Heading]:
     `found` is the structure of the text as markdown.
     """
     code = [block for block in found.blocks if not block.header]
-    begins = [block.start for block in code]
     underlined = []
     for title in UNDERLINED.finditer(found.text):
-        number = bisect(begins, title.start() + 1)
-        if not number or code[number - 1].end <= title.start():
+        if not is_in(code, title.start()):
             level = UNDERLINES[title["line"][0]]
             underlined.append(
                 Heading(level, title["title"].strip(), title.start() + 1, title.end())

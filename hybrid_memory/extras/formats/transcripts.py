@@ -143,9 +143,8 @@ class Transcript:
     def _repeats_messages(self, offset: int) -> bool:
         """Whether the message on the line at this place is of Gemini CLI. Goes to that line."""
         self._stream.seek(offset)
-        record = _parsed(self._stream.readline(LONGEST_LINE))
+        message = _message(_parsed(self._stream.readline(LONGEST_LINE)) or {})
         self._stream.seek(offset)
-        message = _message(record) if isinstance(record, dict) else None
         return message is not None and "gemini_id" in message
 
     def __iter__(self) -> Iterator[TranscriptMessage]:
@@ -244,7 +243,7 @@ class Transcript:
         record = _parsed(line)
         if record is None:
             self.left_out += 1
-        return record if isinstance(record, dict) else {}
+        return record or {}
 
 
 def chunks(
@@ -388,12 +387,13 @@ def _chunk(messages: list[TranscriptMessage], index: int) -> Chunk:
     )
 
 
-def _parsed(line: bytes) -> Any:
-    """The value on a line; None for a line that is not JSON."""
+def _parsed(line: bytes) -> Record | None:
+    """The record on a line, empty if the line has another value; None if it is not JSON."""
     try:
-        return json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return None
+    return value if isinstance(value, dict) else {}
 
 
 class TranscriptReading:
