@@ -64,6 +64,6 @@ def command(editor: str, path: str, line: int) -> list[str]:
         words = []
     if not words:
         raise HybridMemoryError(f"VISUAL or EDITOR is not a command: {editor!r}")
-    name = os.path.basename(words[0]).removesuffix(".exe")
+    name = os.path.basename(words[0])
     arguments = EDITORS.get(name, ("{path}",))
     return [*words, *(argument.format(line=line, path=path) for argument in arguments)]

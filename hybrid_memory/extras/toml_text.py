@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-ENDS = ('"""', "'''", "]", "}")  # one is in the last line of a value of several lines
-
 Path = tuple[str, ...]
 Table = Mapping[str, Any]
 
@@ -84,10 +82,7 @@ def _statements(text: str) -> Iterator[Statement]:
     table: Path = ()
     part = ""
     for line in io.StringIO(text, newline="\n"):
-        is_inside = bool(part)
         part += line
-        if is_inside and not any(end in line for end in ENDS):
-            continue
         with suppress(tomllib.TOMLDecodeError):
             values = tomllib.loads(part)
             is_header = part.lstrip().startswith("[")
