@@ -15,8 +15,6 @@ from .secret_rules import compiled, hinted, is_random, read_rules
 
 FLAGS = re.IGNORECASE | re.VERBOSE
 
-_LONG = re.compile(r"[\w.+/=~:%\\-]{13,}", re.ASCII)  # no key of a service is shorter
-
 
 class Rule(NamedTuple):
     """How to recognize one kind of secret."""
@@ -77,10 +75,8 @@ def redact(text: str) -> str:
     """
     for rule in hinted(rules().forms, same_length_lower(text)):
         text = _masked(text, secrets_of(rule, text))
-    long = " ".join(_LONG.findall(text))  # a small part of most texts
-    for rule in hinted(rules().keys, long):
-        if compiled(rule.pattern, rule.flags).search(long):
-            text = _masked(text, secrets_of(rule, text))
+    for rule in hinted(rules().keys, text):
+        text = _masked(text, secrets_of(rule, text))
     return _masked(text, named_secrets(text))
 
 
