@@ -20,15 +20,9 @@ from tests.command import as_process, in_process
 SECRET = "password=hunter2hunter2"
 MESSAGE = {"role": "user", "content": f"The blue okapi door, {SECRET}, is locked."}
 SAID = json.dumps({"type": "user", "sessionId": "a", "message": MESSAGE}) + "\n"
-CODEX = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "okapi"}]}
 FORMS = {
     "claude": SAID,
-    "claude, titled": json.dumps({"type": "summary", "summary": "Doors"}) + "\n",
-    "codex": json.dumps({"type": "response_item", "payload": CODEX}) + "\n",
     "openclaw": json.dumps({"type": "session", "version": 3, "id": "a"}) + "\n",
-    "pi": json.dumps({"type": "message", "message": MESSAGE}) + "\n",
-    "cursor": json.dumps({"role": "user", "message": {"content": "okapi"}}) + "\n",
-    "gemini": json.dumps({"id": "a", "type": "gemini", "content": "okapi"}) + "\n",
     "after other lines": "not JSON\n" + json.dumps({"a": 1}) + "\n" + SAID,
 }
 PROJECTS = ".claude/projects/-x"

@@ -3,13 +3,11 @@
 import json
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid_memory.extras import hosts as module
 from hybrid_memory.extras.hosts import END, START, hosts
 from tests.command import Run, answer, as_process
 
@@ -240,68 +238,3 @@ def test_claude_code_names_its_notes_after_the_repository(home: Path, run: Run) 
     write(path_of(PLACES["claude"][0][0], home), "# Note\n\nThe walnut is blue.\n")
     answer(run("init", str(below), "--yes"))
     assert len(answer(run("search", "walnut"))) == 2
-
-
-HOOK = [{"command": "{hook}"}]
-EIGHTH = {
-    "title": "Octo",
-    "folder": ["$OCTO_HOME", "~/.octo"],
-    "in_workspaces": ["OCTO.md"],
-    "notes": [{"paths": ["brain/{project}"], "collection": "memory-octo"}],
-    "transcripts": [{"paths": ["logs"], "collection": "sessions-octo", "has_all_workspaces": True}],
-    "project_names": "path",
-    "events": {"ask": "prompt", "done": "end"},
-    "replies": {"prompt": {"say": ["{text}", "{event}"]}},
-    "files": [
-        {
-            "user": ["octo.toml"],
-            "project": ".octo.toml",
-            "values": {
-                "servers": {
-                    "hybrid-memory": {"command": "{program}", "args": ["{arguments}", "mcp"]}
-                }
-            },
-        },
-        {
-            "user": ["hooks.json"],
-            "project": ".octo.json",
-            "values": {"hooks": {"ask": HOOK, "done": HOOK}},
-        },
-    ],
-}
-
-
-@pytest.fixture
-def eighth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A table with one more agent."""
-    table = tmp_path / "hosts.json"
-    known = json.loads(Path(module.TABLE).read_text("utf-8"))
-    table.write_text(json.dumps({**known, "octo": EIGHTH}), "utf-8")
-    monkeypatch.setattr(module, "TABLE", str(table))
-    hosts.cache_clear()
-    yield
-    hosts.cache_clear()
-
-
-@pytest.mark.usefixtures("eighth")
-def test_an_agent_is_added_by_a_table_alone(
-    home: Path, run: Run, environ: dict[str, str], tmp_path: Path
-) -> None:
-    environ |= {"OCTO_HOME": str(tmp_path / "octo"), "XDG_STATE_HOME": str(tmp_path / "state")}
-    slug = re.sub("[^A-Za-z0-9]", "-", str(home / PROJECT)).strip("-")
-    write(tmp_path / "octo/brain" / slug / "a.md", "# A\n\nThe walnut is blue.\n")
-    write(tmp_path / "octo/logs/one.jsonl", claude(str(home / PROJECT)))
-    write(tmp_path / "octo/octo.toml", "theme = 1\n")
-    answer(run("init", str(home / PROJECT), "--yes", "--sessions"))
-    assert [hit["doc_id"] for hit in answer(run("search", "walnut"))] == ["memory-octo/a.md"]
-    assert answer(run("search", "okapi lighthouse", "--collection", "sessions-octo"))
-    answer(run("connect", "octo", "--yes"))
-    assert "hybrid-memory" in (tmp_path / "octo/octo.toml").read_text()
-    assert "recall --host octo" in (tmp_path / "octo/hooks.json").read_text()
-    assert {"host": "octo", "connected": True}.items() <= answer(run("connect"))[-1].items()
-    done = run("recall", "--host", "octo", "--timeout", "0", "Is our walnut blue?")
-    text, event = json.loads(done.stdout)["say"]
-    assert ("The walnut is blue." in text, event) == (True, "")
-    answer(run("disconnect", "octo", "--yes"))
-    assert (tmp_path / "octo/octo.toml").read_text() == "theme = 1\n"
-    assert not (tmp_path / "octo/hooks.json").exists()

@@ -1,21 +1,15 @@
 """Org-mode, reStructuredText and plain text."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory import HybridStore
-from hybrid_memory.browse.passage import read
 from hybrid_memory.documents.chunker import Chunk, chunks_of
 from hybrid_memory.documents.formats import format_of
 from hybrid_memory.documents.markdown import Markdown
 from hybrid_memory.extras.formats import org, rst
-from hybrid_memory.search.request import Request
-from hybrid_memory.storage.filters import Filters
-from hybrid_memory.sync.ingest import Ingest
 
 ORG = """\
 #+TITLE: The plan of
@@ -210,31 +204,6 @@ def test_lines_of_a_chunk_hold_its_text(
         assert len(chunk.text) <= size
         assert own in "\n".join(kept[chunk.start_line - 1 : chunk.end_line])
         assert chunk.end_line - chunk.start_line == own.count("\n")
-
-
-def test_files_of_all_formats_are_found_by_tag_and_date_and_cited_by_their_own_lines(
-    store: HybridStore, tmp_path: Path
-) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "house.org").write_text(ORG)
-    (folder / "house.rst").write_text(RST)
-    (folder / "house.txt").write_text(
-        "---\ndate: 2026-01-05\ntags: [work]\n---\nThe roof\n========\n\nTiles and\nSlate.\n"
-    )
-    Ingest(store, patterns=["*.org", "*.rst", "*.txt"]).run([str(folder)])
-    filters = Filters(tags=("work",), since="2026-01-05", until="2026-01-05")
-    results = store.answer("slate roof", Request(10, filters=filters)).results
-    found = {result["doc_id"]: result for result in results if "Slate." in result["text"]}
-    assert found.keys() == {"notes/house.org", "notes/house.txt"}
-    [slate] = [
-        result
-        for result in store.search("slate roof", **{"in": "*.rst"})
-        if "Slate." in result["text"]
-    ]
-    found["notes/house.rst"] = slate | {"citation": f"{slate['doc_id']}#L12-L15"}
-    for result in found.values():
-        assert read(store, result["citation"])["text"].splitlines()[-1] == "Slate."
 
 
 @pytest.mark.parametrize(
