@@ -100,13 +100,12 @@ def _run(args: Namespace, *, is_connecting: bool) -> int:
             for folder in [] if is_connecting else target.transcripts():
                 rmtree(folder)
             result["done"] = True
+            if is_connecting and result["trust"]:
+                print_advice(args, result["trust"])
         else:
             is_done = False
-    if not is_asking or args.json:
+    if not is_asking:
         print_answer(args, results, lambda stream: _show_results(results, stream))
-    for result in results:
-        if result["done"] and is_connecting and result["trust"]:
-            print_advice(args, result["trust"])
     if not is_done:
         print_message("nothing was changed; use --yes to change the files without a question")
     return 0 if is_done else 1

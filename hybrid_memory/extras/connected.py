@@ -199,20 +199,15 @@ def connect(change: Change) -> None:
 def disconnect(change: Change) -> None:
     """Restore a file, and remove it and its folder if `connect` created them."""
     before = read(change.path)
-    after = disconnected(change, before)
     record = _record()
     known = record.pop(change.path, {})
-    if before is not None and after is None:
+    if before is not None and disconnected(change, before) is None:
         os.unlink(os.path.realpath(change.path))
         for folder in known.get("folders", []):
             with suppress(OSError):  # something else is in it
                 os.rmdir(folder)
-    elif after is not None:
-        earlier = known.get("before", "")
-        edit(
-            change.path,
-            lambda text: after if text == before else change.remove(text, earlier),
-        )
+    elif before is not None:
+        edit(change.path, lambda text: disconnected(change, text) or "")
     _keep(record)
 
 

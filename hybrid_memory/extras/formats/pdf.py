@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref
-from itertools import groupby, islice
+from itertools import groupby
 from statistics import median
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -30,7 +30,6 @@ EDGE = 2  # lines at the top and foot of a page that may be running heads or pag
 REPEATED = 3
 SHARE = 0.3
 CHAPTER_PAGES = 8
-MANY_ENTRIES = 20_000  # of an outline
 MOST_LINES = 3  # of a heading
 MANY_LINES = 3000  # of a page; longer pages are not sorted
 OVERLAP = 0.5  # share of the narrower line's width that two lines in one column have in common
@@ -198,12 +197,9 @@ def _key(line: PageLine) -> str:
 def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
     """The entries of the outline by page, from 0, as title and level, from 1."""
     entries: dict[int, list[tuple[str, int]]] = {}
-    for entry in islice(document.get_toc(max_depth=6), MANY_ENTRIES):
+    for entry in document.get_toc(max_depth=6):
         target = entry.get_dest()
-        if target is None:
-            page = None
-        else:
-            page = target.get_index()
+        page = target.get_index() if target else None
         if page is not None:
             entries.setdefault(page, []).append((entry.get_title(), entry.level + 1))
     return entries
