@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from shlex import join
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..addresses import absolute, display_name
 from ..config import Settings
@@ -41,8 +41,8 @@ from .places import (
     SESSIONS,
     VAULT,
     NotesPlace,
+    Surroundings,
     surroundings,
-    with_free_collections,
 )
 
 NAMED = 8  # places listed in one line
@@ -78,31 +78,11 @@ def init_options(parser: Parser) -> None:
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
-class InitPlan(NamedTuple):
-    """What was found: `places` to ingest, those of them that are `new`, places with markdown that
-    are left out, places that `awaited` notes will have, and transcripts of unknown workspaces.
-    """
-
-    places: list[NotesPlace]
-    new: list[NotesPlace]
-    left_out: list[NotesPlace]
-    awaited: list[NotesPlace]
-    unknown_sessions: list[str]
-
-    @property
-    def notes(self) -> list[NotesPlace]:
-        return [place for place in self.places if place.kind != SESSIONS]
-
-    @property
-    def new_notes(self) -> list[NotesPlace]:
-        return [place for place in self.new if place.kind != SESSIONS]
-
-
 def run_init(args: Namespace) -> int:
     args.workspace = args.dir
     usual = opening.settings(args)
     settings = _with_separate_memory(args, usual)
-    plan = _plan(args)
+    plan = surroundings(args.dir, _sources(args))
     is_for_people = sys.stdout.isatty() and not args.json
     if is_for_people:
         _show(args, settings, plan)
@@ -128,24 +108,10 @@ def run_init(args: Namespace) -> int:
     return 1 if not is_complete or any(report["errors"] for report in reports) else 0
 
 
-def _plan(args: Namespace) -> InitPlan:
-    """Compare what is around the folder with what was ingested before."""
-    sources = _sources(args)
-    found = surroundings(args.dir)
-    top = real_path(args.dir)
-    places = with_free_collections(found.places, sources, top)
-    awaited = with_free_collections(found.awaited, sources, top)
-    new, left_out, awaited = (
-        [place for place in group if not place.is_ingested_by(sources)]
-        for group in (places, found.left_out, awaited)
-    )
-    return InitPlan(places, new, left_out, awaited, found.unknown_sessions)
-
-
 def _answer(
     args: Namespace,
     settings: Settings,
-    plan: InitPlan,
+    plan: Surroundings,
     chosen: Sequence[NotesPlace],
     reports: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
@@ -215,7 +181,7 @@ def _sources(args: Namespace) -> list[Source]:
         return []
 
 
-def _agrees(args: Namespace, plan: InitPlan) -> bool:
+def _agrees(args: Namespace, plan: Surroundings) -> bool:
     """Whether the user agrees to ingest the new notes; without any notes, those of the future."""
     if not plan.new_notes and (plan.notes or not plan.awaited):
         return True
@@ -223,7 +189,7 @@ def _agrees(args: Namespace, plan: InitPlan) -> bool:
     return args.yes or (can_ask(args) and confirm(question))
 
 
-def _chosen_sessions(args: Namespace, plan: InitPlan) -> list[NotesPlace]:
+def _chosen_sessions(args: Namespace, plan: Surroundings) -> list[NotesPlace]:
     """The new folders of transcripts: they are private, so the user agrees to them separately."""
     sessions = [place for place in plan.new if place.kind == SESSIONS]
     question = f"Also ingest {_file_count(sessions)} of sessions? Recognised secrets are masked."
@@ -299,7 +265,7 @@ def _as_json(place: NotesPlace) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
-def _show(args: Namespace, settings: Settings, plan: InitPlan) -> None:
+def _show(args: Namespace, settings: Settings, plan: Surroundings) -> None:
     lines = [f"Searched {_abbreviated(os.path.abspath(args.dir))}, and the home for sessions."]
     for place in plan.places:
         state = "" if place in plan.new else "; already ingested"
@@ -354,7 +320,7 @@ def _next_steps(answer: dict[str, Any]) -> str:
 
 
 def _remarks(
-    args: Namespace, plan: InitPlan, chosen: Sequence[NotesPlace], is_waiting: bool
+    args: Namespace, plan: Surroundings, chosen: Sequence[NotesPlace], is_waiting: bool
 ) -> Iterator[str]:
     if is_waiting and not plan.notes:
         yield "there are no notes yet; `hybrid-memory update` will ingest those written here"

@@ -74,21 +74,31 @@ def with_free_collections(
 
 
 class Surroundings(NamedTuple):
-    """What was found around a folder: places to ingest, places with markdown that are left out, the
-    names of transcripts that do not record where their session began, and the usual places of an
-    agent's notes that do not exist or are empty.
+    """What was found around a folder: `places` to ingest, and those of them that no source covers.
+    Also not covered are places with markdown that are left out, and the usual places of an agent's
+    notes that do not exist or are empty. `unknown_sessions` are the names of transcripts that do not
+    record where their session began.
     """
 
     places: list[NotesPlace]
+    new: list[NotesPlace]
     left_out: list[NotesPlace]
-    unknown_sessions: list[str]
     awaited: list[NotesPlace]
+    unknown_sessions: list[str]
+
+    @property
+    def notes(self) -> list[NotesPlace]:
+        return [place for place in self.places if place.kind != SESSIONS]
+
+    @property
+    def new_notes(self) -> list[NotesPlace]:
+        return [place for place in self.new if place.kind != SESSIONS]
 
 
-def surroundings(folder: str) -> Surroundings:
+def surroundings(folder: str, sources: Sequence[Source]) -> Surroundings:
     """Find the places to ingest in a folder: first notes, then the notes that agents of the user
     keep elsewhere for this workspace, then their transcripts. If an agent keeps the sessions of all
-    workspaces together, only those of this workspace count.
+    workspaces together, only those of this workspace count. The sources were ingested before.
 
     A vault is one place. In an agent's workspace, each file in it and each folder with notes is a
     place; skills and ignored files are left out. In a folder that contains vaults, each part with
@@ -113,7 +123,13 @@ def surroundings(folder: str) -> Surroundings:
     sessions, unknown = _sessions(top)
     found = [place for place in [*notes, *notes_of_hosts(top), *sessions] if place.files]
     awaited = list(_awaited(top, names, found)) if _is_of_agent(names) else []
-    return Surroundings(found, left_out, unknown, awaited)
+    found = with_free_collections(found, sources, top)
+    awaited = with_free_collections(awaited, sources, top)
+    new, left_out, awaited = (
+        [place for place in group if not place.is_ingested_by(sources)]
+        for group in (found, left_out, awaited)
+    )
+    return Surroundings(found, new, left_out, awaited, unknown)
 
 
 def _is_of_agent(names: Iterable[str]) -> bool:
