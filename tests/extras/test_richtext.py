@@ -287,6 +287,7 @@ def test_they_are_taken_in_by_pattern_and_cited_by_the_lines_of_their_text(
         ("<p>it's <b title=it's>two</b>", "it's two\n"),
         ("<p>one<br / >two</p>", "one two\n"),
         ("<p>before <![if !vml]>between<![endif]> after", "before between after\n"),
+        ("<p>before <![weird]>after", "before after\n"),
         ("<p>five < six", "five < six\n"),
     ],
 )

@@ -8,7 +8,6 @@ Obsidian, which keeps a drawing in a note, of Obsidian's plugin Kanban, and of J
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ...storage.prepared import Extract
@@ -153,12 +152,10 @@ def _bounds(node: Shape) -> tuple[float, float, float, float]:
 
 def _without_markdown(text: str) -> str:
     """Indent all lines that look like a heading or a fence."""
-    return "\n".join(_indented(text.split("\n")))
-
-
-def _indented(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        yield f"    {line}" if LIKE_MARKDOWN_MARK.match(line.lstrip()) else line
+    return "\n".join(
+        f"    {line}" if LIKE_MARKDOWN_MARK.match(line.lstrip()) else line
+        for line in text.split("\n")
+    )
 
 
 def _extract(paragraphs: list[str]) -> Extract:

@@ -104,10 +104,8 @@ class Page(HTMLParser):
         return self.blocks
 
     def parse_html_declaration(self, i: int) -> int:
-        """Skip `<![` and an unknown word, on which older versions of Python give up."""
-        if self.rawdata.startswith("<![", i):
-            return self.parse_bogus_comment(i)
-        return super().parse_html_declaration(i)
+        """Skip any `<!`: with an unknown word, older versions of Python give up."""
+        return self.parse_bogus_comment(i)
 
     def metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = dict(self._metadata)

@@ -19,6 +19,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from ...storage.prepared import Extract
+from .blocks import paragraph
 from .extracted import MAX_TEXT, ExtractError
 
 LARGER = 1.15  # times the size of the body
@@ -36,7 +37,6 @@ OVERLAP = 0.5  # share of the narrower line's width that two lines in one column
 
 HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark for a word divided at the end of a line
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-LIKE_MARKDOWN = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|`{3}|~{3}|(?:=+|-+)\s*$)")
 PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[0-9]{1,4}|[ivxlc]{1,6})[-–—\s]*", re.IGNORECASE)
 LONGEST_NUMBER = 12  # letters and digits before a title, as of "Chapter 12"
 INFO = {"title": "Title", "author": "Author", "subject": "Subject", "keywords": "Keywords"}
@@ -322,10 +322,7 @@ def _text(pages: Sequence[Sequence[PageLine]], headings: Headings) -> tuple[str,
                 is_apart = before is not None and not 0 <= _gap(before, line) <= GAP * usual
                 if is_apart and lines[-1]:
                     lines.append("")
-                indent = ""
-                if LIKE_MARKDOWN.match(line.text):
-                    indent = "    "
-                lines.append(indent + line.text)
+                lines += paragraph(line.text)
             before = line
     return "\n".join(lines) + "\n", starts
 
