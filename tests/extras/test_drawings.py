@@ -178,7 +178,7 @@ def test_a_canvas_is_its_texts_and_files_below_the_groups_around_them() -> None:
     [
         b"",
         b'{"nodes": {}, "elements": "x"}',
-        b'{"nodes": [1, {"type": "text", "text": 3, "x": "y"}], "elements": [[], {"text": null}]}',
+        b'{"nodes": [1, {"type": []}, {"type": "text", "text": 3, "x": "y"}], "elements": [[], {"text": null}]}',
     ],
 )
 def test_what_is_not_as_it_should_be_costs_its_own_text(read: Any, data: bytes) -> None:

@@ -132,6 +132,10 @@ def test_later_rows_of_an_org_table_repeat_its_header() -> None:
     assert all(chunk.text.startswith("| name | value |\n|------+-------|\n") for chunk in chunks)
 
 
+def test_a_table_in_a_source_block_of_org_is_code() -> None:
+    assert len(org.blocks("\n#+begin_src\n| a |\n#+end_src\n| b |\n")) == 2
+
+
 def test_titles_of_rst_have_the_levels_in_which_their_adornments_appear() -> None:
     assert places(read_text(RST, "a.rst")[1]) == [
         ("The plan", 1, 10),

@@ -617,16 +617,8 @@ def test_session_that_goes_on_is_taken_when_there_is_enough_news(
         1,
     )
     assert all(finding.ok is not False for finding in examine(store))
-    session("a.jsonl", talk(0, 60), ago=0)
-    assert ingest(store, folder).files == 1  # 50 messages
-    session(
-        "a.jsonl",
-        [
-            *talk(0, 60),
-            {"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}},
-        ],
-        ago=0,
-    )
+    result = {"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}}
+    session("a.jsonl", [*talk(0, 59), result], ago=0)
     assert ingest(store, folder).files == 1  # 100 KB
     session("a.jsonl", talk(0, 61), ago=0)
     assert ingest(store, folder).files == 1  # rewritten

@@ -37,9 +37,7 @@ from .turns import TranscriptMessage, without_echoes
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 BLOCK_SIZE = 1_000_000  # bytes
 QUIET = 3600.0  # seconds without a change until a session counts as ended
-# A session that is still going on is read again only with this many new bytes or messages.
-NEW_BYTES = 100_000
-NEW_MESSAGES = 50
+NEW_BYTES = 100_000  # with which a session that is still going on is read again
 
 KNOWN_FORMS = "OpenClaw, pi, Claude Code, Codex, Cursor or Gemini CLI"
 TITLES = {  # by type of record, the key of the session's title
@@ -482,11 +480,9 @@ class Transcripts:
         """Whether there is enough new text, or the session counts as ended because it has not
         changed for a long time.
         """
-        if size < indexed_size or size - indexed_size >= NEW_BYTES or time.time() - mtime >= QUIET:
-            return True
-        with open_regular(path, follow_symlinks) as stream:
-            stream.seek(indexed_size)
-            return sum(1 for _ in Transcript(stream, size - indexed_size)) >= NEW_MESSAGES
+        is_rewritten = size < indexed_size
+        has_ended = time.time() - mtime >= QUIET
+        return is_rewritten or has_ended or size - indexed_size >= NEW_BYTES
 
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
