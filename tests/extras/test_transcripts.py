@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
@@ -778,6 +778,7 @@ def resumed(data: bytes, size: int) -> tuple[Any, ...]:
 
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(FORMS), st.lists(st.sampled_from(EVENTS), min_size=3, max_size=12))
+@example(gemini, ["user", "assistant", "long", "long", "again"])
 def test_a_session_that_is_read_on_is_like_one_that_is_read_whole(
     form: Callable[[str, str], Record], events: list[str]
 ) -> None:

@@ -111,9 +111,8 @@ class Transcript:
 
         Files of Gemini CLI repeat messages that changed, so they are read whole.
         """
-        offset = 0  # where the line begins
-        position = 0
-        number = 1  # of the line at this position
+        offset = position = 0
+        number = 1  # of the line at the position
         beginning = hasher()
         while part := self._stream.readline(min(BLOCK_SIZE, size - position)):
             beginning.update(part)
@@ -121,10 +120,9 @@ class Transcript:
             if part.endswith(b"\n"):
                 number += 1
                 if number == place.line:
-                    offset = position
+                    offset = position  # where the line begins
                     self._hash = beginning.copy()
-        is_changed = position < size or number < place.line or beginning.digest() != digest
-        if is_changed or self._repeats_messages(offset):
+        if beginning.digest() != digest or self._repeats_messages(offset):
             self._hash = hasher()
             self._stream.seek(0)
             return False
