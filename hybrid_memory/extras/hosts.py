@@ -182,10 +182,9 @@ def _first(paths: Sequence[str], environ: Mapping[str, str]) -> str:
         first, _, rest = path.partition("/")
         if first.startswith("$"):
             first = environ.get(first[1:], "")
-        first = os.path.expanduser(first)
         if first:
-            return os.path.join(first, rest) if rest else first
-    raise LookupError(f"none of the variables of {paths} is set")
+            break
+    return os.path.expanduser("/".join(filter(None, [first, rest])))
 
 
 def _existing(host: Host, pattern: str, workspace: str | None) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from math import ceil
 from shlex import join
 from textwrap import indent
 from typing import Any
@@ -343,10 +344,8 @@ def _file_count(places: Iterable[NotesPlace]) -> str:
 
 
 def _bytes(size: int) -> str:
-    if size < 1000:
-        return f"{size:,} bytes"
     if size < 1_000_000:
-        return f"{size / 1000:,.0f} KB"
+        return f"{ceil(size / 1000)} KB"
     return f"{size / 1e6:,.1f} MB"
 
 
