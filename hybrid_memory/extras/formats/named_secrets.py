@@ -7,7 +7,7 @@ secret_names.toml, which is read when the first text is searched.
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
@@ -237,7 +237,6 @@ def _is_secret(text: str, start: int, end: int, kind: str, least: int) -> bool:
     )
 
 
-@lru_cache(maxsize=100)  # hostile texts repeat a value
 def _level(value: str, after: str, kind: str) -> int:
     """How much a value looks like a secret, from 0 (harmless) to 6; `after` is the text after it."""
     for row in rules().levels:
