@@ -36,7 +36,6 @@ MAX_TEXT = 10_000_000  # characters
 MEMORY = 1 << 29  # bytes of address space
 SECONDS = 60  # of CPU time
 PATIENCE = 3  # wall time as a multiple of the CPU time, for a busy machine
-OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
 # Limits for metadata: properties are short lines, but files may contain anything.
 LONGEST_PROPERTY = 4_000  # characters
 MOST_TAGS = 500
@@ -188,7 +187,7 @@ def _answer(done: "subprocess.CompletedProcess[bytes]") -> Extract:
     try:
         answer = json.loads(done.stdout)
     except ValueError as error:
-        if done.returncode == -OUT_OF_TIME:
+        if done.returncode == -signal.SIGXCPU:
             slow = f"reading it takes more than {SECONDS} seconds of computing"
             raise BadFileError(slow, "size") from error
         broken = f"the program that reads it crashed (status {done.returncode})"
