@@ -4,7 +4,6 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
 from math import ceil
 from shlex import join
 from textwrap import indent
@@ -43,12 +42,11 @@ from .places import (
     VAULT,
     NotesPlace,
     Surroundings,
+    numbered,
     surroundings,
 )
 
 NAMED = 8  # places listed in one line
-REASON = "skills and ignored files are no notes"
-WAY_OUT = "`hybrid-memory ingest --path PATH` adds any of them"
 AWAIT = "There are no notes yet. Ingest those that an agent will write here?"
 
 KINDS = {
@@ -84,8 +82,7 @@ def run_init(args: Namespace) -> int:
     usual = opening.settings(args)
     settings = _with_separate_memory(args, usual)
     plan = surroundings(args.dir, _sources(args))
-    is_for_people = sys.stdout.isatty() and not args.json
-    if is_for_people:
+    if sys.stdout.isatty() and not args.json:
         _show(args, settings, plan)
     is_agreed = _agrees(args, plan)
     chosen = plan.new_notes if is_agreed else []
@@ -103,7 +100,7 @@ def run_init(args: Namespace) -> int:
     asks_for_sessions = args.sessions or any(place.kind == SESSIONS for place in chosen)
     if plan.unknown_sessions and asks_for_sessions:
         print_advice(args, _unknown_sessions_line(plan.unknown_sessions))
-    if plan.left_out and not is_for_people:
+    if plan.left_out:
         print_advice(args, _left_out_line(plan.left_out))
     is_complete = (plan.notes or is_waiting) and (is_agreed or not plan.new_notes)
     return 1 if not is_complete or any(report["errors"] for report in reports) else 0
@@ -144,8 +141,9 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
     if not sources or workspaces.memory_of(top) or any_near(sources, top):
         return settings
     usual = absolute(settings["db_path"])
-    for path in own_memories(usual, top):
-        args.db = path
+    # Beside the usual one, named after the folder of the workspace
+    for name in numbered(os.path.basename(top) or "workspace"):
+        args.db = os.path.join(os.path.dirname(usual), f"{name}.db")
         settings = opening.settings(args)
         sources = _sources(args)
         if any_near(sources, top) or (not sources and not os.path.exists(args.db)):
@@ -156,16 +154,6 @@ def _with_separate_memory(args: Namespace, settings: Settings) -> Settings:
         f"{display_name(args.db)}; use --db {display_name(usual)} to ingest it there",
     )
     return settings
-
-
-def own_memories(usual: str, top: str) -> Iterator[str]:
-    """Yield the possible paths of a workspace's memory, beside the `usual` one and named after the
-    workspace's folder.
-    """
-    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
-    yield f"{stem}.db"
-    for number in count(2):
-        yield f"{stem}-{number}.db"
 
 
 def any_near(sources: Iterable[Source], top: str) -> bool:
@@ -210,12 +198,12 @@ def _await(args: Namespace, places: Iterable[NotesPlace]) -> None:
 def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any]]:
     """Return one report for all notes without a collection, and one for each other place."""
     together = [place for place in places if place.collection is None]
-    apart = [place for place in places if place.collection is not None]
+    apart = [[place] for place in places if place.collection is not None]
     reports = []
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
         is_first = store.storage.chunks.count() == 0
-
-        def ingest(paths: list[str], like: NotesPlace) -> None:
+        for group in filter(None, [together, *apart]):
+            like = group[0]
             job = Ingest(
                 store,
                 patterns=like.patterns or NOTES,
@@ -225,12 +213,7 @@ def _ingest(args: Namespace, places: Sequence[NotesPlace]) -> list[dict[str, Any
                 workers=cores(),
                 progress=progress,
             )
-            reports.append(job.run(paths, like.collection))
-
-        if together:
-            ingest([place.path for place in together], together[0])
-        for place in apart:
-            ingest([place.path], place)
+            reports.append(job.run([place.path for place in group], like.collection))
         for report in reports:
             print_message(*report.error_lines())
             print_advice(args, *report.warning_lines(), *report.advice_lines())
@@ -272,23 +255,19 @@ def _show(args: Namespace, settings: Settings, plan: Surroundings) -> None:
         state = "" if place in plan.new else "; already ingested"
         if place.collection and place.kind != SESSIONS:
             state = f"; as the collection {single_line(place.collection)}"
-        lines.append(_line(place, f"{KINDS[place.kind]}, ", state))
-    if plan.left_out:
-        reason = f"Left out, {_file_count(plan.left_out)}: {REASON}. {WAY_OUT}."
-        lines += [reason, *map(_line, plan.left_out)]
+        size = f"{_file_count([place])}, {_bytes(place.size)}"
+        lines.append(f"  {_abbreviated(place.path)}  ({KINDS[place.kind]}, {size}{state})")
     lines.append(f"The memory is {_abbreviated(display_name(settings['db_path']))}.")
     with output() as stream:
         print(*lines, sep="\n", file=stream)
 
 
-def _line(place: NotesPlace, kind: str = "", state: str = "") -> str:
-    size = f"{_file_count([place])}, {_bytes(place.size)}"
-    return f"  {_abbreviated(place.path)}  ({kind}{size}{state})"
-
-
 def _left_out_line(places: Sequence[NotesPlace]) -> str:
     names = [f"{os.path.basename(place.path)} ({_file_count([place])})" for place in places]
-    return f"left out: {_first(names, 'place')}; {REASON}; {WAY_OUT}"
+    return (
+        f"left out: {_first(names, 'place')}; skills and ignored files are no notes; "
+        "`hybrid-memory ingest --path PATH` adds any of them"
+    )
 
 
 def _unknown_sessions_line(paths: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ elsewhere in the home.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import NamedTuple
 
 from ..documents.files import BY_OTHERS, SKILL, UNKNOWN_WORKSPACE, Walk
@@ -66,11 +66,17 @@ def with_free_collections(
     for place in places:
         name = place.own_collection or os.path.basename(place.path)
         if name in taken and not place.is_ingested_by(sources):
-            stem = f"{name.removesuffix('.md')}-{os.path.basename(top)}"
-            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+            names = numbered(f"{name.removesuffix('.md')}-{os.path.basename(top)}")
             place = place._replace(collection=next(name for name in names if name not in taken))
         found.append(place)
     return found
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, and then with numbers: a, a-2, a-3 and so on."""
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
 
 
 class Surroundings(NamedTuple):

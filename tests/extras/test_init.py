@@ -179,8 +179,8 @@ def test_a_terminal_shows_what_is_left_out_and_is_asked_for_notes_and_for_sessio
 ) -> None:
     status, seen = typed(environ, "n\n", "init", str(workspace))
     assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
-    assert "Left out, 1 file: skills and ignored files" in seen
-    assert re.search(r"/skills  \(1 file, 1 KB\)", seen)
+    assert re.search(r"/notes  \(notes, 1 file, 1 KB\)", seen)
+    assert "left out: skills (1 file); skills and ignored files" in " ".join(seen.split())
     assert "Ingest 7 files? [Y/n]" in seen
     assert "of sessions" not in seen
     status, seen = typed(environ, "\n\n", "init", str(workspace))  # what Enter means
