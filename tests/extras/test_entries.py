@@ -207,3 +207,10 @@ def test_what_was_replaced_or_empty_returns() -> None:
     connected = with_json(text, JSON_TREE, {})
     later = json.dumps(json.loads(connected) | {"later": 1})
     assert json.loads(without_json(later, JSON_TREE, text)) == json.loads(text) | {"later": 1}
+
+
+def test_hooks_of_events_that_are_gone_leave_with_the_next_connect() -> None:
+    values = json.loads(with_json("{}", JSON_TREE, {}))
+    values["hooks"]["Older"] = [hook(OLD_HOOKS[2])]
+    again = json.loads(with_json(json.dumps(values), JSON_TREE, {}))
+    assert again["hooks"].keys() == JSON_TREE["hooks"].keys()
