@@ -54,6 +54,7 @@ NAME_FORMS = [
 ]
 
 OTHERS = [
+    '{"Version": 1, "SessionToken": "⟦{A60}⟧"}',
     "API_KEY = ⟦hunter22x⟧",
     'HASS_TOKEN="⟦quoted value with spaces⟧"',
     "https://x.blob.core.windows.net/c?sv=2022-11-02&sp=r&sig=⟦{A40}%3D⟧",
@@ -226,6 +227,7 @@ SENTENCES = [
 ]
 
 STRUCTURES = [
+    "name,login,password\nann,ann@x.org,⟦hunter22⟧",
     "| Dienst | Kennwort |\n|:--|:--|\n| NAS | `⟦hunter22⟧` |",
     "| name | api key |\n| --- | --- |\n| prod | ⟦{A16}⟧ |",
     "password: >-\n  ⟦hunter22⟧",
@@ -300,6 +302,8 @@ FAMILIES = {
 SECRETS = [row for rows in FAMILIES.values() for row in rows]
 
 INNOCENT = [
+    "| service | login | password |\n|---|---|---|\n| build | deploy | in 1Password |",
+    "Entry code coverage is 8712 lines.",
     "mosquitto_pub -h broker -P $MQTT_PASSWORD -t a",
     "restic --password-command 'echo $RESTIC_PASSWORD' snapshots",
     "The new one is a Pixel8a, the old password manager stays.",
