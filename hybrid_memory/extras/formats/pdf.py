@@ -6,7 +6,6 @@ words, because a PDF does not mark columns.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref
@@ -249,10 +248,9 @@ def _first(
 ) -> tuple[int, int] | None:
     """The first line of a title from `begin` on, and its number of lines, preferably one."""
     for count in range(1, MOST_LINES + 1):
-        lines = places.get((title, count), ())
-        number = bisect_left(lines, begin)
-        if number < len(lines):
-            return lines[number], count
+        for at in places.get((title, count), ()):
+            if at >= begin:
+                return at, count
     return None
 
 
