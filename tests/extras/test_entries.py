@@ -202,6 +202,11 @@ def test_entries_are_added_once_and_removed_without_a_trace(
     assert without_json(left, JSON_TREE, text) == left
 
 
+def test_without_other_entries_a_value_like_ours_is_theirs() -> None:
+    text = '{"plugins": {"slots": {"memory": "hybrid-memory"}}}'
+    assert without_json(text, JSON_TREE, "") == text
+
+
 def test_what_was_replaced_or_empty_returns() -> None:
     text = '{"hooks": {"Stop": [], "Prompt": []}, "plugins": {"slots": {"memory": "core"}}}'
     connected = with_json(text, JSON_TREE, {})
