@@ -228,7 +228,8 @@ def test_a_setting_moves_the_notes_of_claude_code(home: Path, run: Run, tmp_path
     )
     write(path_of(PLACES["claude"][0][0], home), "# Note\n\nThe walnut is green.\n")
     answer(run("init", str(home / PROJECT), "--yes"))
-    assert [hit["doc_id"] for hit in answer(run("search", "walnut"))] == ["memory-claude/MEMORY.md"]
+    [hit] = answer(run("search", "walnut"))
+    assert (hit["doc_id"], "blue" in hit["text"]) == ("memory-claude/MEMORY.md", True)
 
 
 def test_claude_code_names_its_notes_after_the_repository(home: Path, run: Run) -> None:
