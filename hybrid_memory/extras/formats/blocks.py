@@ -15,8 +15,8 @@ from .extracted import MAX_TEXT, ExtractError
 Block = tuple[str, list[str]]
 
 END_OF_CODE: Block = ("end of code", [])  # separates blocks of code
-# Links out of the document: to the web, or to another file
-WEB = re.compile(r"(?:https?:|mailto:|[^:]*\Z)", re.IGNORECASE)
+# The target of a link out of the document: in the web, or another file
+OUTSIDE = re.compile(r"https?:|mailto:|[^:#][^:]*\Z", re.IGNORECASE)
 LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~|(?:=+|-+)\s*$")
 FENCE = re.compile(r" *(`{3,})")
 DEEPEST_LIST = 8
@@ -89,6 +89,14 @@ def paragraph(text: str) -> list[str]:
     """Format a paragraph as one line, indented if it looks like a heading or a fence."""
     words = " ".join(text.split())
     return [f"    {words}" if LIKE_MARKDOWN_MARK.match(words) else words]
+
+
+def link(text: str, target: str) -> str:
+    """Format a link out of the document; of any other link, only the text stays."""
+    target = "".join(target.split())
+    if not text.strip() or target == text or not OUTSIDE.match(target):
+        return text
+    return f"[{text}]({target})"
 
 
 def cell(text: str) -> str:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from ...storage.prepared import Extract
-from .blocks import DEEPEST_LIST, Block, cell, extract_of, list_of, paragraph, table_lines
+from .blocks import DEEPEST_LIST, Block, cell, extract_of, link, list_of, paragraph, table_lines
 from .extracted import ExtractError
 from .zipped_xml import DC, local_name, part, properties_of, read_as, root_of
 
@@ -223,7 +223,8 @@ class WordDocument:
             elif name in ("footnoteReference", "endnoteReference"):
                 parts.append(f"[^{self._note(child)}]")
             elif name == "hyperlink":
-                parts.append(self._hyperlink(child))
+                target = self._links.get(child.get(f"{R}id", ""), "")
+                parts.append(link(self._inline(child), target))
             else:
                 parts.append(self._inline(child))
         return "".join(parts)
@@ -234,13 +235,6 @@ class WordDocument:
         if key not in self._notes:
             self._notes.append(key)
         return self._notes.index(key) + 1
-
-    def _hyperlink(self, element: ElementTree.Element) -> str:
-        text = self._inline(element)
-        target = self._links.get(element.get(f"{R}id", ""), "")
-        if not target or not text.strip() or target == text:
-            return text
-        return f"[{text}]({target})"
 
     def _table(self, table: ElementTree.Element) -> Iterator[str]:
         """The lines of a table. A cell that spans several columns or rows is placed in the first."""

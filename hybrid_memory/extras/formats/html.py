@@ -12,10 +12,10 @@ from ...text.characters import marked_encoding, text_of_bytes
 from .blocks import (
     DEEPEST_LIST,
     END_OF_CODE,
-    WEB,
     Block,
     cell,
     extract_of,
+    link,
     list_of,
     paragraph,
     table_lines,
@@ -229,13 +229,12 @@ class Page(HTMLParser):
         begin, target = self._link
         self._link = None
         text = " ".join("".join(self._inline[begin:]).split())
-        target = "".join(target.split())
-        leads_away = target and not target.startswith("#") and WEB.match(target)
-        if text and leads_away and target != text and not self._code:
+        shown = link(text, target)
+        if shown != text and not self._code:
             lead = ""
             if "".join(self._inline[begin : begin + 1])[:1].isspace():
                 lead = " "
-            self._inline[begin:] = [f"{lead}[{text}]({target})"]
+            self._inline[begin:] = [lead + shown]
 
     def _end_cell(self) -> None:
         text = "".join(self._inline)

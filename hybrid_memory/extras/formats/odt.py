@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from ...storage.prepared import Extract
-from .blocks import DEEPEST_LIST, WEB, Block, cell, extract_of, paragraph, table_lines
+from .blocks import DEEPEST_LIST, Block, cell, extract_of, link, paragraph, table_lines
 from .extracted import ExtractError
 from .zipped_xml import DC, local_name, on_a_line, part, properties_of, read_as, root_of
 
@@ -161,7 +161,7 @@ class _Document:
             elif name == "note":
                 parts.append(self._note(child))
             elif name == "a":
-                parts.append(self._link(child))
+                parts.append(link(self._inline(child), child.get(LINK, "")))
             elif name not in NO_TEXT:
                 parts.append(self._inline(child))
                 parts.append(" " if name in ("p", "h") else "")
@@ -175,13 +175,6 @@ class _Document:
         if body is not None:
             self._notes[number] = " ".join(self._inline(body).split())
         return f"[^{number + 1}]"
-
-    def _link(self, element: ElementTree.Element) -> str:
-        text = self._inline(element)
-        target = "".join(element.get(LINK, "").split())
-        if not target or not text.strip() or target in (text, f"#{text}") or not WEB.match(target):
-            return text
-        return f"[{text}]({target})"
 
 
 def _with_single_spaces(text: str | None) -> str:
