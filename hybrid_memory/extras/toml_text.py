@@ -58,9 +58,8 @@ def with_table(text: str, path: Path, values: Table) -> str:
 
 
 def without_table(text: str, path: Path, marks: Sequence[str] = ()) -> str:
-    """Return the text without the table, its subtables and the blank line before each of them.
-    Comments in it stay; comments that equal one of `marks` go, wherever they are. A blank line
-    before the first of the marks goes with it.
+    """Return the text without the table and its subtables. Comments in it stay; comments that equal
+    one of `marks` go, wherever they are. A blank line before anything that goes is removed, too.
     """
     statements = list(_statements(text))
     removed = set()
@@ -68,8 +67,7 @@ def without_table(text: str, path: Path, marks: Sequence[str] = ()) -> str:
         line = statement.text.strip()
         if line in marks or statement.path[: len(path)] == path:
             removed.add(number)
-            is_first = statement.is_header or line in marks[:1]
-            if is_first and number and not statements[number - 1].text.strip():
+            if number and not statements[number - 1].text.strip():
                 removed.add(number - 1)
     rest = [part.text for number, part in enumerate(statements) if number not in removed]
     return _checked("".join(rest), text, path, None)

@@ -61,6 +61,11 @@ def test_the_program_is_named_as_the_shell_finds_it(
     script.touch(0o755)
     assert environment.program() == ["hybrid-memory"]
     assert environment.program(for_cron=True) == [str(script)]
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first/hybrid-memory").touch(0o755)  # another one
+    monkeypatch.setenv("PATH", f"{tmp_path}/first:{tmp_path}")
+    assert environment.program() == [str(script)]
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
     assert environment.program() == [str(script)]
 
