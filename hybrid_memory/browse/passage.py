@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 from ..documents.files import BadFileError, open_regular
-from ..documents.formats import format_at, format_of
+from ..documents.formats import format_at, line_reader
 from ..documents.parts import lines_of
 from ..errors import QueryError, SourceError, WayOut
 from ..storage.targets import WHOLE, Location, find
@@ -127,7 +127,7 @@ def passage(
     answer: DocumentPart = {
         "doc_id": doc_id,
         "path": path,
-        "text": format_of(path or "").joined(shown),
+        "text": line_reader(path or "").joined(shown),
         "start_line": start,
         "end_line": last,
         "total_lines": len(lines),
@@ -172,7 +172,7 @@ def _lines_of_file(
             status = os.fstat(stream.fileno())
             lines: Sequence[str]
             if extract is None:
-                lines, digest = format_of(path).lines(stream, max_bytes)
+                lines, digest = line_reader(path).lines(stream, max_bytes)
             else:
                 lines = split_lines(extract)
                 digest = of_bytes(stream.read(max_bytes + 1))

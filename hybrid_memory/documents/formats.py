@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from ..registry import FORMATS, MARKDOWN, VAULTS, load
+from ..text.characters import digest, split_lines, text_of_bytes
 from ..text.dates import DATE_KEYS, Dated
 from .files import BadFileError
 from .suffixes import grows, own_suffix
@@ -91,7 +92,35 @@ class GrowingReading(Reading, Protocol):
         """
 
 
-class Format(Protocol):
+class LineReader(Protocol):
+    """Reads the lines of a file that citations count."""
+
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        """The text of each line of the file, and the hash of its bytes.
+
+        Raises BadFileError if the file is too large.
+        """
+
+    def joined(self, lines: Sequence[str]) -> str:
+        """Join lines to one text."""
+
+
+class PlainLines:
+    """The lines of a text file; implements `LineReader`."""
+
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        """As in `LineReader`."""
+        data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
+        if len(data) > max_bytes:
+            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
+        return split_lines(text_of_bytes(data)), digest(data)
+
+    def joined(self, lines: Sequence[str]) -> str:
+        """As in `LineReader`."""
+        return "\n".join(lines)
+
+
+class Format(LineReader, Protocol):
     """The interface of a file format."""
 
     @property
@@ -111,15 +140,6 @@ class Format(Protocol):
 
         Raises OSError, and BadFileError if the file cannot be indexed.
         """
-
-    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
-        """The text of each line of the file that citations count, and the hash of its bytes.
-
-        Raises BadFileError if the file is too large.
-        """
-
-    def joined(self, lines: Sequence[str]) -> str:
-        """Join lines to one text."""
 
     def headings(self, lines: Sequence[str]) -> Sequence[tuple[int, int, str]]:
         """The line, counted from 1, the level and the title of each heading."""
@@ -151,6 +171,13 @@ def has_enough_new(
         return True
     reader = cast("GrowingFormat", format_of(path))
     return reader.has_enough_new(path, indexed_size, mtime, size, follow_symlinks)
+
+
+def line_reader(name: str) -> LineReader:
+    """How to read the lines of a file with this name. Markdown has plain lines, and reading them
+    needs no parser.
+    """
+    return format_of(name) if own_suffix(name) else PlainLines()
 
 
 def format_at(path: str) -> Format:

@@ -4,18 +4,16 @@ headings.
 Other line-based text markups derive from `Markdown`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from ..registry import PLUGINS, load
 from ..text.characters import (
     digest,
     lines_at,
     marked_encoding,
-    split_lines,
     storable,
     text_of_bytes,
     with_plain_newlines,
@@ -24,7 +22,8 @@ from ..text.dates import DATE_KEYS, HEAD, Dated, dated
 from ..text.links import DocumentLinks
 from .chunker import Chunk, chunks_of
 from .conversations import conversation, with_roles
-from .files import BadFileError, FileBytes, read
+from .files import FileBytes, read
+from .formats import PlainLines
 from .front_matter import FrontMatter, named
 from .links import document_links
 from .metadata import metadata_of
@@ -198,7 +197,7 @@ class MarkdownReading:
         return self._format.parsed(text_of_bytes(self._data), self._given)
 
 
-class Markdown:
+class Markdown(PlainLines):
     """The format of markdown files; implements `formats.Format`."""
 
     collection = None
@@ -224,17 +223,6 @@ class Markdown:
     def links(self, parsed: Parsed) -> DocumentLinks:
         """The titles, links and tags of a parsed text."""
         return document_links(parsed.text, parsed.skipped, parsed.metadata, self.structure)
-
-    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
-        """As in `formats.Format`."""
-        data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
-        if len(data) > max_bytes:
-            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
-        return split_lines(text_of_bytes(data)), digest(data)
-
-    def joined(self, lines: Sequence[str]) -> str:
-        """As in `formats.Format`."""
-        return "\n".join(lines)
 
     def headings(self, lines: Sequence[str]) -> list[tuple[int, int, str]]:
         """As in `formats.Format`."""

@@ -97,7 +97,7 @@ def test_a_slow_file_is_a_line_of_doctor_and_not_waited_for(
         shutil.copy(REPORT, folder / name)
     monkeypatch.setattr(doctor, "EXTRACT_SECONDS", 0.001)
     [line] = [finding for finding in doctor.examine(store) if finding.check == "sources"]
-    assert "2 files of" in line.text
+    assert "2 notes of" in line.text
     assert "are not in the memory yet: first.docx, second.docx" in line.text
     assert len(extractions) == 1
 
