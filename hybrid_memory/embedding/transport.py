@@ -325,7 +325,7 @@ def _wait(retry_after: str, words: str) -> float:
     if not retry_after and in_words:
         retry_after = in_words[1]
     try:
-        return float(retry_after or 0)
+        return max(0.0, float(retry_after or 0))  # NaN is not above 0
     except ValueError:
         return 0.0
 
