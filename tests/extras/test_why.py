@@ -170,19 +170,25 @@ def test_a_terminal_shows_one_line_and_the_status_tells(
 
 
 def test_a_new_note_of_nested_folders_gets_the_id_that_was_told(
-    store: HybridStore, tmp_path: Path
+    store: HybridStore, notes: Notes
 ) -> None:
-    (tmp_path / "w/memory").mkdir(parents=True)
-    (tmp_path / "w/memory/old.md").write_text("gpu")
-    Ingest(store, patterns=["*.md", "*.txt"]).run([str(tmp_path / "w")])
-    Ingest(store).run([str(tmp_path / "w/memory")])
-    for name, doc_id in (("new.md", "memory/new.md"), ("new.txt", "w/memory/new.txt")):
-        (tmp_path / "w/memory" / name).write_text("kettle")
-        told = explain(store, str(tmp_path / "w/memory" / name))
+    top = notes({"a.md": "gpu", "sub/a.md": "gpu", ".own/a.md": "gpu"})
+    Ingest(store, patterns=["*.md", "*.txt"]).run([str(top)])
+    for name in ("sub", ".own"):
+        Ingest(store).run([str(top / name)])
+    # The deepest folder that takes it, although one around it leaves it out
+    new = {
+        "sub/new.md": "sub/new.md",
+        "sub/new.txt": "memory/sub/new.txt",
+        ".own/new.md": ".own/new.md",
+    }
+    for name, doc_id in new.items():
+        (top / name).write_text("kettle")
+        told = explain(store, str(top / name))
         assert (told["rule"], told["doc_id"]) == ("new", doc_id)
         assert told["way_out"].endswith(" --incremental` ingests it")
     Ingest(store).update()
-    assert {"memory/new.md", "w/memory/new.txt"} <= set(store.storage.catalog.ids())
+    assert set(new.values()) <= set(store.storage.catalog.ids())
 
 
 def said(text: str) -> str:
