@@ -408,7 +408,7 @@ CHECKS: dict[str, Check] = {
     "documents": _compared(lambda look: look.checks.rows(), "notes and chunks agree", DAMAGED_ROWS),
     "vector index": _compared(
         lambda look: look.checks.vectors(thorough=look.thorough),
-        "it agrees with the embeddings",
+        "it has a place for every embedding",
         REINDEX,
     ),
     "embedder": _embedder,
