@@ -624,7 +624,6 @@ class EnglishOnly(TopicEmbedder):
         return super()._vector(text) if text.isascii() else []
 
 
-@pytest.mark.both_engines
 def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_others(
     db_path: str,
 ) -> None:

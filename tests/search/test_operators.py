@@ -145,7 +145,6 @@ def found(store: HybridStore, query: str) -> list[str]:
         ('in:daily notes -"draft"', [APRIL], 'filtered by in:daily; left out by -"draft"'),
     ],
 )
-@pytest.mark.both_engines
 def test_an_operator_acts_and_is_reported(
     memory: HybridStore, query: str, expected: list[str], line: str
 ) -> None:
