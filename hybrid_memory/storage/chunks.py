@@ -18,6 +18,7 @@ class Chunks(ABC):
     AT: ClassVar[str]
     DECLARING: ClassVar[str]
     OWN_DATES: ClassVar[str]
+    AROUND: ClassVar[str]  # the fields of Neighbour
     COUNT: ClassVar[str]
 
     def __init__(self, database: Database) -> None:
@@ -71,9 +72,10 @@ class Chunks(ABC):
         """(first line, own date or None) of each chunk of a document, in document order."""
         return self._db.all(self.OWN_DATES, {"doc_id": doc_id})
 
-    @abstractmethod
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         """A chunk, with up to `count` chunks of its document on either side."""
+        rows = self._db.all(self.AROUND, {"doc_id": doc_id, "id": id, "count": count})
+        return [Neighbour(*row) for row in rows]
 
     def count(self) -> int:
         """The number of chunks."""

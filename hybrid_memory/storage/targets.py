@@ -102,7 +102,7 @@ def _document(storage: "Storage", name: str) -> str | None:
 
 def _with_path(storage: "Storage", path: str) -> list[str]:
     """Return the documents whose file has this path in another spelling."""
-    with suppress(ValueError):  # as in `_exactly`
+    with suppress(ValueError, OSError):  # as in `_exactly`
         wanted = spelled(os.path.abspath(os.path.expanduser(path)))
         ids = storage.links.named(os.path.basename(path))
         paths = {doc_id: storage.catalog.entry(doc_id)["path"] for doc_id in ids}
@@ -117,7 +117,9 @@ def _exactly(catalog: "Catalog", name: str) -> str | None:
     link of this path leads to.
     """
     doc_id = catalog.by_id(storable_name(name))
-    with suppress(ValueError):  # no file has such a name, because of a NUL or a surrogate
+    # ValueError: no file has such a name, because of a NUL or a surrogate. OSError: the working
+    # directory no longer exists.
+    with suppress(ValueError, OSError):
         path = os.path.abspath(os.path.expanduser(name))
         os.fsencode(path)
         real = os.path.realpath(path)

@@ -5,7 +5,6 @@ from typing import Any
 
 from ...storage.chunks import Chunks
 from ...storage.links import LinkReader, links_of, names_of, tags_of
-from ...storage.rows import Neighbour
 from ...text.links import DocumentLinks
 from .database import SpaceDatabase
 
@@ -27,15 +26,6 @@ where  c.space = %(space)s and c.id = any(%(ids)s)
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
 )
-AROUND = f"""
-select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
-from     chunks c join documents d on d.space = c.space and d.number = c.document
-where    c.space = %(space)s and c.id in (
-             (select id from chunks where {OF_DOCUMENT} and id <= %(id)s order by id desc limit %(count)s + 1)
-             union all
-             (select id from chunks where {OF_DOCUMENT} and id > %(id)s order by id limit %(count)s))
-order by c.id
-"""
 TEXT = f"select content, start_line, end_line from chunks where {OF_DOCUMENT} order by id"
 
 
@@ -80,14 +70,20 @@ class PostgresChunks(Chunks):
     AT = f"""
     select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id
     """
+    AROUND = f"""
+    select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
+    from     chunks c join documents d on d.space = c.space and d.number = c.document
+    where    c.space = %(space)s and c.id in (
+                 (select id from chunks where {OF_DOCUMENT} and id <= %(id)s
+                  order by id desc limit %(count)s + 1)
+                 union all
+                 (select id from chunks where {OF_DOCUMENT} and id > %(id)s order by id limit %(count)s))
+    order by c.id
+    """
     COUNT = "select count(*) from chunks where space = %(space)s"
 
     def opening_chunks(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         return dict(self._of(ids, OPENING_CHUNKS, count=count))
-
-    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        rows = self._db.all(AROUND, {"doc_id": doc_id, "id": id, "count": count})
-        return [Neighbour(*row) for row in rows]
 
 
 def text_of_chunks(database: SpaceDatabase, doc_id: str) -> str:

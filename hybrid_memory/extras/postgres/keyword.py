@@ -49,11 +49,12 @@ union all
 {PARTS.format(of="others")}
 where chunk in (select chunk from chosen union all select unnest(%(also)s::bigint[]))
 """
-SEARCH = """
+# A chunk that was removed may still have postings; the best ones are looked up
+SEARCH = f"""
 select chunk, total
-from   (select chunk, sum(score) as total from ({parts}) part
+from   (select chunk, sum(score) as total from ({{parts}}) part
         group by chunk order by chunk = any(%(also)s::bigint[]) desc, total desc) found
-{live}
+where  {IS_LIVE.format(chunk="found.chunk")}
 limit  %(limit)s
 """
 
@@ -81,12 +82,10 @@ class KeywordIndex(BM25Index):
         return self._sizes[0]
 
     @cached_property
-    def _sizes(self) -> tuple[int, float, bool]:
-        """The number of chunks, their mean length in tokens, and whether postings have entries of
-        removed chunks.
-        """
-        chunks, tokens, dead = self._db.first(SIZE_OF_SPACE) or (0, 0, 0)
-        return chunks, (tokens or 1) / (chunks or 1), bool(dead)
+    def _sizes(self) -> tuple[int, float]:
+        """The number of chunks, and their mean length in tokens."""
+        chunks, tokens, _ = self._db.first(SIZE_OF_SPACE) or (0, 0, 0)
+        return chunks, (tokens or 1) / (chunks or 1)
 
     def frequencies(self, terms: Sequence[Term]) -> list[int]:
         return [phrase.frequency for phrase in self._phrases.of(terms)]
@@ -150,7 +149,7 @@ class KeywordIndex(BM25Index):
         """The best chunks that have one of the choosing terms, by the sum of all terms, all that
         score the same as the last of them, and those in `also`.
         """
-        size, average, has_dead = self._sizes
+        size, average = self._sizes
         counted = [each.frequency_for_idf for each in self._phrases.of([*choosing, *others])]
         size = max(size, *counted, 1)
         given: dict[str, Any] = {
@@ -163,8 +162,7 @@ class KeywordIndex(BM25Index):
         if others:
             parts = CHOSEN_AND_OTHERS
             given |= self._postings("others", others, size)
-        live = f"where {IS_LIVE.format(chunk='found.chunk')}" if has_dead else ""
-        statement = SEARCH.format(parts=parts.format(rows=rows), live=live)
+        statement = SEARCH.format(parts=parts.format(rows=rows))
 
         def read(most: int) -> Ranking:
             hits = self._db.all(statement, {**given, "limit": most})

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...text.terms import terms
 from ..chunks import Chunks
-from ..rows import Neighbour
 from .schema import END_OF_CHUNK_ID
 
 if TYPE_CHECKING:
@@ -23,21 +22,10 @@ from   chunks c join (select id, doc_id, {END_OF_CHUNK_ID} as place from chunks)
 where  c.id in (select value from json_each(:ids))
 and    lead.place in (select '-' || value from json_each(:places))
 """
-PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
-AROUND = f"""
-select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
-from     chunks c join documents d using (doc_id)
-where    c.id = :id or c.id in (
-             select id from chunks
-             where  doc_id = :doc_id
-               and  {END_OF_CHUNK_ID} in (select '-' || ({PLACE} + value) from json_each(:steps)))
-order by c.id
-"""
 # Also for tables of another program, whose rows have an order but perhaps no id
 IN_ORDER = """
 select rowid from chunks where rowid in (select value from json_each(?)) order by doc_id, rowid
 """
-FURTHEST = 10_000  # chunks on either side
 
 
 def in_order(conn: sqlite3.Connection, ids: Collection[int]) -> list[int]:
@@ -77,6 +65,17 @@ class SQLiteChunks(Chunks):
     select id from chunks where doc_id = :doc_id and end_line >= :start and start_line <= :end
     order by id
     """
+    AROUND = """
+    select   c.id, c.content, c.start_line, c.end_line, d.chunking, c.role
+    from     chunks c join documents d using (doc_id)
+    where    c.id in (
+                 select * from (select id from chunks where doc_id = :doc_id and id <= :id
+                                order by id desc limit :count + 1)
+                 union all
+                 select * from (select id from chunks where doc_id = :doc_id and id > :id
+                                order by id limit :count))
+    order by c.id
+    """
     COUNT = "select count(*) from chunks"
 
     def opening_chunks(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
@@ -85,12 +84,6 @@ class SQLiteChunks(Chunks):
         for id, opening in self._of(ids, OPENING_CHUNKS, places=places):
             found.setdefault(id, []).append(opening)
         return found
-
-    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        count = min(count, FURTHEST)
-        steps = self._db.encode_list(range(-count, count + 1))
-        rows = self._db.all(AROUND, {"doc_id": doc_id, "id": id, "steps": steps})
-        return [Neighbour(*row) for row in rows]
 
 
 # The indexed terms of chunks, computed again from the chunks and their documents.

@@ -84,7 +84,6 @@ MAKE_VOCABULARY = """
 create virtual table if not exists temp.vocabulary using fts5vocab (main, chunks_fts, row);
 create virtual table if not exists temp.occurrences using fts5vocab (main, chunks_fts, instance);
 """
-HAS_VOCABULARY = "select 1 from temp.sqlite_schema where name = 'occurrences'"
 VOCABULARY = f"""
 select group_concat(term, char(10)) from temp.vocabulary
 where  term >= ? and term < ? and {word_list.LISTED}
@@ -222,8 +221,7 @@ class FTSIndex(BM25Index):
 
     def _terms_between(self, first: str, end: str) -> str:
         """The terms in a range, each between line breaks."""
-        if not self._conn.execute(HAS_VOCABULARY).fetchone():  # a rollback drops these tables
-            _make_vocabulary(self._conn)
+        _make_vocabulary(self._conn)  # again, because a rollback drops these tables
         statement = LISTED_VOCABULARY if self._is_listed else VOCABULARY
         (text,) = self._conn.execute(statement, (first, end)).fetchone()
         return f"\n{text or ''}\n"

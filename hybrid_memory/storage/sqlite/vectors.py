@@ -169,7 +169,7 @@ class SlotAllocator:
 
 def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
     """Remove the embeddings and slots of these chunks. Call it before their rows are deleted."""
-    ids = as_json(chunk_ids)
+    ids = json.dumps(list(chunk_ids))
     freed = by_block(slot for (slot,) in conn.execute(SLOTS, (ids,)))
     conn.execute(CLEAR, (ids,))
     touched = [(block, live) for block, live in conn.execute(LIVE) if block in freed]
@@ -222,11 +222,6 @@ def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
     for slot in slots:
         blocks.setdefault(slot // PLACES, []).append(slot % PLACES)
     return blocks
-
-
-def as_json(numbers: Iterable[int]) -> str:
-    """The numbers as JSON, so that a statement can take any number of them as one parameter."""
-    return str(list(numbers))
 
 
 def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
@@ -391,11 +386,11 @@ class VectorIndex:
         query = self._query(vector)
         if not query:
             return {}
-        return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),))))
+        return dict(_hits(query, self._conn.execute(BY_ID, (json.dumps(list(chunk_ids)),))))
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
         """The embedding of a chunk, or None."""
-        row = self._conn.execute(BY_ID, (as_json([chunk_id]),)).fetchone()
+        row = self._conn.execute(BY_ID, (json.dumps([chunk_id]),)).fetchone()
         return row and decode_embedding(row[1])
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
@@ -435,7 +430,9 @@ class VectorIndex:
             first = ceil(first / self._selection.share)
             join, parameters = self._selection.join
         for candidates in self._candidates(query, first, slots):
-            rows = self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters))
+            rows = self._conn.execute(
+                f"{BY_SLOT} {join}", (json.dumps(list(candidates)), *parameters)
+            )
             hits = _hits(query, rows)
             bar = 0.0
             if len(nearest) >= depth:
