@@ -142,8 +142,8 @@ class Catalog(ABC):
         """The files of all documents that came from one."""
         decode = self._db.decode_path
         return [
-            SourceFile._make((row[0], str(decode(row[1])), *row[2:6], decode(row[6])))
-            for row in self._db.all(self.SOURCE_FILES)
+            SourceFile._make((doc_id, str(decode(path)), *others))
+            for doc_id, path, *others in self._db.all(self.SOURCE_FILES)
         ]
 
     def counts(self) -> dict[str, int]:

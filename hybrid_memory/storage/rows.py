@@ -201,9 +201,7 @@ class DocumentRow(NamedTuple):
 
 
 class SourceFile(NamedTuple):
-    """A document's file as it was when indexed, and the folder that owns the document's
-    collection.
-    """
+    """A document's file as it was when indexed."""
 
     doc_id: str
     path: str
@@ -211,7 +209,6 @@ class SourceFile(NamedTuple):
     size: int
     chunking: str
     collection: str | None
-    folder: str | None
 
 
 class Pending(NamedTuple):

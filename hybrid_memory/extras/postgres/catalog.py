@@ -61,10 +61,8 @@ class PostgresCatalog(Catalog):
     NAMES = f"select doc_id, collection, source_path is not null from documents where {OF_SPACE}"
 
     SOURCE_FILES = """
-    select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, d.collection, f.path
-    from   documents d left join folders f
-           on f.space = d.space and f.host = d.host and f.collection = d.collection and not f.is_file
-    where  d.space = %(space)s and d.host = %(host)s and d.source_path is not null
+    select doc_id, source_path, file_mtime, file_size, chunking, collection
+    from   documents where space = %(space)s and host = %(host)s and source_path is not null
     """
 
     COUNTS = """

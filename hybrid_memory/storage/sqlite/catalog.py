@@ -54,9 +54,8 @@ class SQLiteCatalog(Catalog):
     NAMES = "select doc_id, collection, source_path is not null from documents"
 
     SOURCE_FILES = """
-    select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, d.collection, f.path
-    from   documents d left join folders f on f.collection = d.collection and not f.is_file
-    where  d.source_path is not null
+    select doc_id, source_path, file_mtime, file_size, chunking, collection
+    from   documents where source_path is not null
     """
 
     COUNTS = """
