@@ -24,8 +24,8 @@ from hybrid_memory.storage.rows import Vectors
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.engine import SQLiteStorage
-from hybrid_memory.text.query import Query
 from hybrid_memory.text.links import filterable_tags
+from hybrid_memory.text.query import Query
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 
