@@ -558,7 +558,7 @@ def test_file_that_grew_since_it_was_listed_is_read_as_it_is(
     ("becomes", "reason"),
     [
         ("fifo", "no longer a regular file"),
-        ("link", "Too many levels"),
+        ("link", "a part of its path is a symbolic link"),
         ("folder", "Is a directory"),
         ("growing", "changed while"),
     ],
