@@ -266,7 +266,7 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: Sequence[Bl
         if not is_moved:
             line_end = text.rfind("\n", first, limit + 1)
             if line_end > first:
-                return _trimmed(text, line_end, new)
+                return _without_space(text, new, line_end)
         if block.start <= new:
             return 0
         limit = block.start - 1
@@ -287,7 +287,7 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: Sequence[Bl
         if block and block.start < at and not (block.header and is_line):
             pos = max(block.start, new + 1)
             continue
-        end = _trimmed(text, at, new) if is_line else at
+        end = _without_space(text, new, at) if is_line else at
         if is_line:
             is_end = _line_ends(text, at, end)
         else:
@@ -317,19 +317,13 @@ def _line_ends(text: str, at: int, end: int) -> bool | None:
     return None
 
 
-def _trimmed(text: str, end: int, start: int) -> int:
-    if text[end - 1].isspace():
-        return _without_space(text, start, end)
-    return end
-
-
 def cut(text: str, origin: int, new: int, limit: int) -> int:
     """The end of a passage without a natural end: after a clause, else a word, else a character."""
     start = new if limit > new else origin
     middle = (start + limit) // 2
     clause = pattern(LAST_CLAUSE).match(text, middle, limit + 1)
     if clause:
-        clause_end = _trimmed(text, min(clause.end(), limit), start)
+        clause_end = _without_space(text, start, min(clause.end(), limit))
         if clause_end > middle:
             return clause_end
     return _without_space(text, origin, _word_end(text, start, origin, limit))

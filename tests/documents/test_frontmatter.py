@@ -41,6 +41,7 @@ def metadata(body: str) -> dict[str, Any]:
     [
         ("---\na: b\n---", 3),
         ("---\na: b\n...\ntext", 3),
+        ("---\ntitle: x\nProse.\n---\n", 4),  # a well-known key counts twice
         ("---  \na: b\n---\t\ntext", 3),
         ("\ufeff---\na: b\n---\n", 3),
         ("---\r\na: b\r\n---\r\ntext", 3),
