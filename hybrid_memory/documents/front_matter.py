@@ -2,8 +2,8 @@
 
 The reader supports the YAML in notes: nested maps and lists in block and flow style, plain, quoted
 and block scalars, comments. An unreadable line is left out and reported, without affecting the lines
-around it. An anchor, an alias, a merge key or a tag is read as text, and so is an invalid YAML value,
-such as `*Italic* otter` or `@ann`.
+around it. An anchor, an alias, a merge key or a tag is reported and read as text. An invalid YAML value,
+such as `*Italic* otter` or `@ann`, is text.
 
 Keys are converted to lower case. Null values are left out, in lists too. [[Wikilinks]] need no
 quotes.
@@ -18,6 +18,8 @@ from ..text.terms import listed
 from .yaml_values import (
     BLOCK_SCALAR,
     DEEPEST,
+    MERGE,
+    NODE_PROPERTY,
     NOTE_LINK,
     QUOTED,
     QUOTED_PART,
@@ -38,6 +40,7 @@ MAX_METADATA = 65_536
 KNOWN_KEYS = frozenset((*DATE_KEYS, "title", "tags", "tag", "aliases", "alias", "description"))
 NAMED = 3  # problems of a file that are described; the others are counted
 LONGEST_QUOTE = 60  # characters of a line that a problem quotes
+NOT_SUPPORTED = "is read as text: anchors, aliases, merge keys and tags of YAML are not supported"
 
 # No plain scalar begins with one of these (YAML 1.2.2, 7.3.3).
 INDICATORS = ",[]{}#&*!|>%@`"
@@ -255,6 +258,8 @@ class Reader:
     def _put(self, found: dict[str, Value], key: str, value: Value | None, at: int) -> None:
         if value is None:
             return
+        if key == MERGE:
+            self._problem(at, f"{shown(key)} {NOT_SUPPORTED}")
         if key in found:
             self._problem(at, f"{shown(key)} occurs twice; the last value counts")
         found[key] = value
@@ -301,6 +306,8 @@ class Reader:
             return self._bracketed(rest, indent, depth, of_key=of_key)
         if rest[0] in "\"'":
             return self._quoted(rest, indent)
+        if NODE_PROPERTY.match(rest):
+            self._problem(self._at - 1, f"{shown(rest)} {NOT_SUPPORTED}")
         return scalar(self._plain(rest, indent))
 
     def _value_below(self, indent: int, depth: int, *, of_key: bool) -> Value | None:
@@ -379,6 +386,8 @@ class Reader:
                 if not (error.is_open or lines):
                     raise
             else:
+                for text in flow.properties:
+                    self._problem(self._at - 1, f"{shown(text)} {NOT_SUPPORTED}")
                 self._at += flow.lines_passed
                 return value
         raise UnreadableError(is_open=True)

@@ -22,6 +22,10 @@ CONSTANTS: dict[str, bool | None] = {
 QUOTED = r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^']|'')*+'"
 QUOTED_PART = re.compile(QUOTED, re.DOTALL)
 BLOCK_SCALAR = re.compile(r"([|>])([-+]?)(?:\s+#.*)?")
+# An anchor, an alias or a tag of YAML, alone or before a value. *Italic* is not an alias.
+NODE_PROPERTY = re.compile(
+    r"(?:&[^\s,\[\]{}]+|!!\w+|!(?=\s+[\"']))(?:\s|$)|\*[^\s,\[\]{}*]+\s*(?:$|\s#)"
+)
 # For YAML, [[Note]] is a list in a list. [[1, 2]] is one here, too.
 NOTE_LINK = re.compile(r"""\[\[(?!\s*'|[-\d.\s]*,[-\d.,\s]*\]\])[^\[\]"{}]++\]\]""")
 
@@ -46,6 +50,7 @@ PLAIN = re.compile(rf"#?+{_WORD}(?:\s++{_WORD})*+")
 END_OF_LINE = re.compile(r"[^\S\n]*+(?:(?<!\S)#[^\n]*+)?(?:\n|\Z)")
 
 
+MERGE = "<<"  # the key that adds the keys of another map
 TOO_DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -153,6 +158,7 @@ class Flow:
 
     def __init__(self, source: str, *, is_tags: bool = False) -> None:
         self.lines_passed = 0
+        self.properties: list[str] = []  # anchors, aliases and tags, which are read as text
         self._source = source
         self._space = SPACE_IN_TAGS if is_tags else SPACE
         self._at = 0
@@ -243,4 +249,6 @@ class Flow:
         plain = None if is_open_quote else self._matched(PLAIN)
         if not plain:
             raise UnreadableError(is_open=is_open_quote or self._at == len(self._source))
+        if NODE_PROPERTY.match(plain[0]):
+            self.properties.append(plain[0])
         return folded(plain[0]), True

@@ -111,7 +111,7 @@ VARIANTS = [
     ("a: [b, c", {"a": "[b, c"}, True),
     ("a: *Italic* otter", {"a": "*Italic* otter"}, False),
     ("a: !custom b", {"a": "!custom b"}, False),
-    ("a: &x b\nc: *x", {"a": "&x b", "c": "*x"}, False),
+    ("a: &x b\nc: *x", {"a": "&x b", "c": "*x"}, True),
     ("a: [b: c, d]", {"a": "[b: c, d]"}, False),
     ("a: [[Otter]]suffix", {"a": "[[Otter]]suffix"}, False),
     ("a:\n  b: 1\n  stray\n  c: 2", {"a": {"b": 1, "c": 2}}, True),
@@ -293,6 +293,25 @@ def test_values_are_those_of_a_yaml_library(block):
     found = front_matter(f"---\n{block}\n---\n")
     assert found.problems == ()
     assert found.metadata == by_pyyaml(block + "\n")
+
+
+@pytest.mark.parametrize(
+    ("block", "metadata", "told"),
+    [
+        ("a: &x hello", {"a": "&x hello"}, ["2: '&x hello'"]),
+        ("a: 1\nb: *x", {"a": 1, "b": "*x"}, ["3: '*x'"]),
+        ("a: [*x, b]", {"a": ["*x", "b"]}, ["2: '*x'"]),
+        ("a: &x\n  b: 1\nc: 2", {"a": "&x b: 1", "c": 2}, ["2: '&x'"]),
+        ("a:\n  <<: *x\n  b: 1", {"a": {"<<": "*x", "b": 1}}, ["3: '*x'", "3: '<<'"]),
+        ("<<: {a: 1}\nb: 2", {"<<": {"a": 1}, "b": 2}, ["2: '<<'"]),
+        ("a: !!str 4", {"a": "!!str 4"}, ["2: '!!str 4'"]),
+        ("a: & b\nc: R&D\nd: *Italic* x\ne: '*x'", None, []),
+    ],
+)
+def test_anchors_aliases_merge_keys_and_tags_are_told_and_read_as_text(block, metadata, told):
+    found = front_matter(f"---\n{block}\n---\n")
+    assert metadata is None or found.metadata == metadata
+    assert [problem.split(" is ")[0] for problem in found.problems] == [f"line {t}" for t in told]
 
 
 yaml_keys = st.text("abc xyzö._-?:#'\"1", min_size=1, max_size=9).filter(str.strip)
