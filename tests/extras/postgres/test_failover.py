@@ -2,15 +2,17 @@
 failed.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
-from mcp import Client
 
 from tests.command import answer, in_process
 from tests.extras.postgres_server import PostgresServer
-from tests.extras.test_mcp import ask, citations, refusal, with_server_processes
+from tests.extras.test_mcp import Called, citations
 
 pytestmark = pytest.mark.large
 
@@ -35,22 +37,26 @@ def test_mcp_answers_again_and_says_in_a_line_what_it_could_not(
 ) -> None:
     answer(in_process(("ingest", "--path", str(folder)), environ, folder))
 
-    async def play(client: Client) -> None:
-        before = await ask(client, "memory_search", query="192.168.1.5", limit=1)
+    with patch.dict(os.environ, environ, clear=True):
+        tools = Called(environ).tools()
+
+        def told(tool: str, *, is_error: bool = False, **arguments: Any) -> str:
+            answered = tools.call(tool, arguments)
+            [content] = answered["content"]
+            assert answered["isError"] == is_error
+            return str(content["text"])
+
+        before = told("memory_search", query="192.168.1.5", limit=1)
         assert citations(before) == ["memory/pi.md#L1-L3"]
         server.halt()
         for tool, arguments in (
             ("memory_search", {"query": "gpu"}),
             ("memory_store", {"doc_id": "a", "text": "b"}),
         ):
-            told = await refusal(client, tool, **arguments)
-            assert "cannot open postgresql://postgres@/m: " in told
-            assert "\n" not in told and "hunter2" not in told
+            refused = told(tool, is_error=True, **arguments)
+            assert "cannot open postgresql://postgres@/m: " in refused
+            assert "\n" not in refused and "hunter2" not in refused
         server.start()
-        assert await ask(client, "memory_search", query="192.168.1.5", limit=1) == before
-        assert "1 chunk" in await ask(
-            client, "memory_store", doc_id="a", text="The dog is called Rex."
-        )
-        assert citations(await ask(client, "memory_search", query="rex", limit=1)) == ["a#L1-L1"]
-
-    with_server_processes(environ, play)
+        assert told("memory_search", query="192.168.1.5", limit=1) == before
+        assert "1 chunk" in told("memory_store", doc_id="a", text="The dog is called Rex.")
+        assert citations(told("memory_search", query="rex", limit=1)) == ["a#L1-L1"]

@@ -1,15 +1,16 @@
 """A password in an address, or in libpq's variables, is in no output."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
-from mcp import Client
 
 from tests.command import Run
 from tests.extras.serving import served
-from tests.extras.test_mcp import ask, with_server_processes
+from tests.extras.test_mcp import Called
 
 pytestmark = pytest.mark.large
 
@@ -69,18 +70,16 @@ def test_neither_mcp_nor_serve_shows_it(postgres_path: str, environ: dict[str, s
     environ = {key: value for key, value in environ.items() if key != "PYTHONWARNINGS"}
     environ |= {DB_PATH: address, "HYBRID_MEMORY_PROVIDER": "builtin"}
 
-    async def play(client: Client) -> None:
+    with patch.dict(os.environ, environ, clear=True):
         for tool, arguments in (
             ("status", {}),
             ("search", {"query": "gpu"}),
             ("list", {}),
             ("update", {}),
+            ("store", {"doc_id": "a", "text": "gpu"}),
         ):
-            told = await client.call_tool(f"memory_{tool}", arguments)
+            told = Called(environ).tools().call(f"memory_{tool}", arguments)
             assert "hunter22" not in str(told)
-        assert "hunter22" not in await ask(client, "memory_store", doc_id="a", text="gpu")
-
-    with_server_processes(environ, play)
     with served(environ) as client:
         for path in (
             "/",
