@@ -81,8 +81,8 @@ def test_a_second_interrupt_waits_for_no_request(start: Start, environ: dict[str
         assert "waiting for another process" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         with Client(client.base) as other, suppress(requests.ConnectionError):
-            while True:
-                other.get("/robots.txt")
+            while True:  # each time on a new connection: one that is kept may outlive the socket
+                other.get("/robots.txt", headers={"Connection": "close"})
         process.send_signal(signal.SIGINT)
         assert stored.result().status_code == 503
         assert process.communicate(timeout=60) == ("", "")
