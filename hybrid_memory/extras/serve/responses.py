@@ -20,7 +20,6 @@ from ...errors import (
     SourceError,
     UsageError,
 )
-from ...options import DEEPEST, is_nested_deeper
 from ...text.characters import storable_name
 
 PRIVATE = {"cache-control": "private, no-cache"}  # the browser stores and always revalidates it
@@ -135,8 +134,6 @@ async def json_body(request: Request) -> dict[str, Any]:
         raise Problem(400, f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
         raise Problem(422, "the body is not a JSON object")
-    if is_nested_deeper(body, DEEPEST + 1):  # the body and the metadata in it
-        raise Problem(422, f"the body has more than {DEEPEST + 1} nested levels")
     return body
 
 
