@@ -57,7 +57,7 @@ class Part(NamedTuple):
     path: str  # the headings from the top to this one
 
 
-class TextSpan(NamedTuple):
+class ChunkSpan(NamedTuple):
     """text[start:end]."""
 
     start: int
@@ -68,7 +68,7 @@ class TextSpan(NamedTuple):
 
 def passages(
     text: str, part: Part, size: int, overlap: int, inside: Sequence[Block]
-) -> Iterator[TextSpan]:
+) -> Iterator[ChunkSpan]:
     """Yield the passages of a part in order.
 
     Each has up to `size` characters, including its table's header, and begins with up to `overlap`
@@ -78,7 +78,7 @@ def passages(
     if part_end == part.start:
         return
     if part_end - part.start <= size:
-        yield TextSpan(part.start, part_end, "")
+        yield ChunkSpan(part.start, part_end, "")
         return
     text_end = part_end
     if part.tail < part.end:
@@ -92,7 +92,7 @@ def passages(
         limit = start + size - len(header)
         if part_end <= limit:
             if start < part_end:
-                yield TextSpan(start, part_end, header, items.around(start))
+                yield ChunkSpan(start, part_end, header, items.around(start))
             return
         end = _natural_end(text, new, min(limit, text_end), size, inside)
         has_overlap = part.start < start < new
@@ -103,7 +103,7 @@ def passages(
         if end == start:  # the indentation leaves no room
             start = new = _first_character(text, start, part_end)
             continue
-        yield TextSpan(start, end, header, items.around(start))
+        yield ChunkSpan(start, end, header, items.around(start))
         next_new = _next_new(text, end, part_end, size, inside)
         if next_new is None:
             return

@@ -99,7 +99,7 @@ def of_chunks(
         of_own: dict[str, float] = {}
         for word in rarities:
             if word in parts:
-                own = query.stands_for(word)
+                own = query.original_word(word)
                 of_own[own] = max(parts[word], of_own.get(own, 0.0))
         share = sum(weights[own] * part for own, part in of_own.items()) / total
         coverages[chunk.id] = Coverage(
@@ -131,7 +131,7 @@ def _weights(
         weight = rarity
         if near_words is not None and word.isascii():
             weight *= near_words.weight(word.lower())
-        own = query.stands_for(word)
+        own = query.original_word(word)
         weights[own] = min(weight, weights.get(own, weight))
     return weights
 

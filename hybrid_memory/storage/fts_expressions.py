@@ -71,9 +71,9 @@ def _folded(match: re.Match[str]) -> str:
 
 def _string(term: Term) -> str:
     string = f'"{" ".join(map(stemmed, term.tokens))}"{" *" if term.prefix else ""}'
-    if not term.unless:
+    if not term.excluded_tokens:
         return string
-    others = " AND ".join(f'"{stemmed(token)}"' for token in dict.fromkeys(term.unless))
+    others = " AND ".join(f'"{stemmed(token)}"' for token in dict.fromkeys(term.excluded_tokens))
     return f"({string} NOT ({others}))"
 
 

@@ -62,17 +62,17 @@ _AROUND, _BEHIND = "()[]{}<>\"'`,;!?|", ".:"
 
 class Term(NamedTuple):
     """A thing to search for: `tokens` side by side in this order. With `prefix`, words that begin
-    with the last token match too. With `unless`, only in chunks that do not have all these tokens.
+    with the last token match too. With `excluded_tokens`, only in chunks that do not have all these tokens.
     """
 
     tokens: tuple[str, ...]
     prefix: bool = False
-    unless: tuple[str, ...] = ()
+    excluded_tokens: tuple[str, ...] = ()
 
 
 def term_of(form: Form) -> Term:
     """Another form of words as a term. Where the words themselves stand, it adds nothing."""
-    return Term(form.tokens, unless=form.words)
+    return Term(form.tokens, excluded_tokens=form.words)
 
 
 class Query:
@@ -324,7 +324,7 @@ class Query:
             return [Term((other,)) for other in self.substitutes[word.tokens[0]]]
         return [word]
 
-    def stands_for(self, word: str) -> str:
+    def original_word(self, word: str) -> str:
         """The word of the query that this one substitutes, or the word itself; for words joined by
         OR, the first of them.
         """

@@ -34,11 +34,11 @@ def terms(
     collection: str | None,
     metadata: str,
     chunks: Iterable[tuple[str, str, str]],
-    called: Iterable[str] | None,
+    names: Iterable[str] | None,
 ) -> Iterator[Terms]:
     """Yield the terms of chunks, given as heading path, text, and the list items around it.
 
-    `metadata` is JSON. `called` are titles and aliases; None if the first chunk is not the
+    `metadata` is JSON. `names` are titles and aliases; None if the first chunk is not the
     document's first, which alone gets the terms of names and metadata.
     """
     path = doc_id.removeprefix(f"{collection}/")
@@ -48,10 +48,10 @@ def terms(
         context = [identifiers, *map(analyzer.indexed, targets(content))]
         if items:
             context.append(_around(items))
-        if called is not None:
-            context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called)})
+        if names is not None:
+            context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, names)})
             context += map(analyzer.indexed, texts_in(json.loads(metadata)))
-            called = None
+            names = None
         yield f"{_around(heading_path)} {path_words}", words, " ".join(context)
 
 

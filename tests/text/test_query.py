@@ -151,9 +151,9 @@ def test_of_alternatives_one_is_as_good_as_another() -> None:
         [("page", "cache"), ("swap",)],
         [("file", "system")],
     ]
-    assert [query.stands_for(word) for word in ("docker", "k8s", "system")] == [
+    assert [query.original_word(word) for word in ("docker", "k8s", "system")] == [
         "k8s",
         "k8s",
         "system",
     ]
-    assert query.with_substitutes({"dokcer": ["docker"]}).stands_for("docker") == "dokcer"
+    assert query.with_substitutes({"dokcer": ["docker"]}).original_word("docker") == "dokcer"

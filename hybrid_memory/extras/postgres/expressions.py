@@ -88,7 +88,7 @@ class Phrase(NamedTuple):
     """A term of a query in the index. A single word has an `id`, and its postings are in the table;
     those of anything else are in `found`.
 
-    `frequency` is the number of chunks that have it. Of a term with `unless`, these are fewer than
+    `frequency` is the number of chunks that have it. Of a term with `excluded_tokens`, these are fewer than
     the chunks that its inverse document frequency counts.
     """
 
@@ -135,7 +135,7 @@ class Phrases:
             together = iter(self._together([each for each in found if isinstance(each, Adjacent)]))
             for term, each in zip(new, found, strict=True):
                 phrase = next(together) if isinstance(each, Adjacent) else each
-                self._known[term] = self._unless(phrase, term.unless)
+                self._known[term] = self._unless(phrase, term.excluded_tokens)
         return [self._known[term] for term in wanted]
 
     def substitutes_for(self, word: str, choice: Choice) -> list[str]:
