@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 from common import CHECKOUT, Row, run
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.request import MODES
+from hybrid_memory.config import MODES
 from hybrid_memory.search.result import match
 from hybrid_memory.sync.ingest import Ingest
 

@@ -196,7 +196,7 @@ class PostgresEmbeddings(Embeddings):
             "truncated": [cut for *_, cut in given],
         }
         self._db.run(PUT, columns)
-        self._ensure_index()
+        self.ensure_index()
 
     def as_vectors(self, embeddings: Sequence[bytes]) -> list[str | None]:
         """Embeddings at length 1, as pgvector reads them; None for one without a direction.
@@ -227,9 +227,9 @@ class PostgresEmbeddings(Embeddings):
     def restore(self) -> None:
         if identity := self.identity():
             self.spare.restore(identity)
-            self._ensure_index()
+            self.ensure_index()
 
-    def _ensure_index(self) -> None:
+    def ensure_index(self) -> None:
         """Create the HNSW index if there are enough embeddings."""
         if dims := self._dims():
             ensure_index(self._database, dims)
