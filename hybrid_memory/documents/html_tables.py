@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from html import unescape
 from typing import NamedTuple
+
+from .headings import unescaped
 
 BEGIN = re.compile(r" {0,3}<table\b", re.IGNORECASE)
 END = re.compile(r"</table\s*>", re.IGNORECASE)
@@ -72,4 +73,4 @@ def _row(cells: Sequence[str]) -> str:
 def _plain(html: str) -> str:
     """The words of a piece of HTML in one line."""
     words = " ".join(TAG.sub(" ", html).split())
-    return unescape(words).replace("|", r"\|")
+    return unescaped(words).replace("|", r"\|")

@@ -12,9 +12,7 @@ server's token may read, also from another machine.
 import json
 import os
 from contextlib import suppress
-from copy import copy
 from datetime import UTC, datetime
-from glob import escape, glob
 from shlex import quote
 from time import monotonic
 from typing import Any
@@ -76,13 +74,11 @@ def _open_for_owner(path: str, flags: int) -> int:
 
 def memories(path: str) -> list[str]:
     """The paths of all memories, the one at `path` first."""
-    beside = os.path.join(escape(os.path.dirname(paths.standard_database())), "*.db")
-    found = [
-        path,
-        *config.known_databases(paths.checkouts()),
-        *recorded().values(),
-        *sorted(glob(beside)),
-    ]
+    found = [path, *config.known_databases(paths.checkouts()), *recorded().values()]
+    folder = os.path.dirname(paths.standard_database())
+    with suppress(OSError):
+        names = [name for name in sorted(os.listdir(folder)) if name.endswith(".db")]
+        found += [os.path.join(folder, name) for name in names]
     return list(dict.fromkeys(os.path.realpath(file) for file in found if os.path.isfile(file)))
 
 
@@ -128,7 +124,7 @@ def surer_elsewhere(
             break
         with (
             suppress(HybridMemoryError),
-            HybridStore(path, copy(store.config), read_only=True) as other,
+            HybridStore(path, config.Settings(store.config), read_only=True) as other,
         ):
             other.limit_queries(left)
             for result in other.answer(query, request).results:

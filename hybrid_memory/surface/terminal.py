@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
-from urllib.parse import quote
 
 from ..messages import Progress
 from ..text.characters import plural
@@ -46,6 +45,7 @@ class Style:
         """
         if not self._has_links:
             return text
+        from urllib.parse import quote  # most output has no links
 
         url = f"file://{quote(os.uname().nodename)}{quote(os.fsencode(path))}"
         return f"\033]8;;{url}\033\\{text}\033]8;;\033\\"

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from .equality import name_key
 from .terms import MARKDOWN_ENDING, listed, path_of_wikilink, plain
@@ -52,7 +51,11 @@ def path_of(target: str, kind: str = "wikilink") -> str:
         return path_of_wikilink(target)
 
     path = re.split("[?#]", target.removeprefix(":/"), maxsplit=1)[0]
-    return unquote(path, errors="replace").rstrip("/")
+    if "%" in path:
+        from urllib.parse import unquote  # few paths have escapes
+
+        path = unquote(path, errors="replace")
+    return path.rstrip("/")
 
 
 def folded(path: str) -> str:

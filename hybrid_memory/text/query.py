@@ -9,7 +9,6 @@ token of the kind SHORT (text/analyzer.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from datetime import date
 from functools import cached_property
 from itertools import islice
@@ -123,7 +122,8 @@ class Query:
 
     def with_substitutes(self, substitutes: Mapping[str, Sequence[str]]) -> "Query":
         """The same query with other words instead of some."""
-        query = copy(self)
+        query = object.__new__(Query)
+        query.__dict__.update(self.__dict__)
         query.__dict__.pop("_terms", None)  # the cache has the old words
         query.substitutes = substitutes
         return query
