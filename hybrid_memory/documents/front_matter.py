@@ -9,12 +9,12 @@ Keys are converted to lower case. Null values are left out, in lists too. [[Wiki
 quotes.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.dates import DATE_KEYS
-from ..text.terms import listed
 from .yaml_values import (
     BLOCK_SCALAR,
     DEEPEST,
@@ -427,9 +427,22 @@ def tag_names(value: Value | None) -> list[Value]:
     if isinstance(value, str):
         value = [*value.strip("[]").split("," if "," in value else None)]
     texts: list[str] = []
-    for text in map(str.strip, listed(value)):
+    for text in map(str.strip, _texts_in(value)):
         texts += NEXT_TAG.split(text) if text.startswith("#") else [text]
     return [text.lstrip("#").strip() for text in texts if IN_TAG.search(text)]
+
+
+def _texts_in(value: Value | None) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from (f"{key}: {text}" for text in _texts_in(item))
+    elif value is not None:
+        yield json.dumps(value)
 
 
 def named(problems: Sequence[str]) -> str:

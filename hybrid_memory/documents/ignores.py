@@ -18,13 +18,27 @@ GITIGNORE, IGNORE = ".gitignore", ".ignore"
 OBSIDIAN = "excluded in Obsidian"
 LISTS = (OBSIDIAN, IGNORE, GITIGNORE)  # the names of the rules; an earlier one prevails
 
+CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t-\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 GLOB_PART = re.compile(
     r"(?P<any_folders>(?:(?<=/)|\A)\*\*+/)|(?P<everything_below>(?:(?<=/)|\A)\*\*+\Z)|(?P<star>\*+)|(?P<one>\?)"
-    r"|\[(?P<negated>[!^]?)(?P<set>(?:\]|\\.|[^\]\\])(?:\\.|[^\]\\])*)\]"
+    r"|\[(?P<negated>[!^]?)(?P<set>(?:\]|\[:\w+:\]|\\.|[^\]\\])(?:\[:\w+:\]|\\.|[^\]\\])*)\]"
     r"|\\(?P<escaped>.)|(?P<unfinished>[\\\[])|(?P<other>.)",
     re.DOTALL,
 )
-SET_MEMBER = re.compile(r"(?:\\(?=.))?(.)(?:-(?:\\(?=.))?(.))?", re.DOTALL)
+SET_MEMBER = re.compile(r"\[:(\w+):\]|(?:\\(?=.))?(.)(?:-(?:\\(?=.))?(.))?", re.DOTALL)
 
 
 class IgnoreLine(NamedTuple):
@@ -153,8 +167,10 @@ def _pattern_of_glob(glob: str) -> str | None:
 def _pattern_of_set(text: str, negated: str) -> str:
     """The regular expression of one of these characters, or of none of them if `negated`."""
     parts = []
-    for first, last in SET_MEMBER.findall(text):
-        if not last:
+    for kind, first, last in SET_MEMBER.findall(text):
+        if kind:
+            parts.append(CLASSES.get(kind, ""))
+        elif not last:
             parts.append(re.escape(first))
         elif first <= last:  # a range from z to a is empty
             parts.append(f"{re.escape(first)}-{re.escape(last)}")

@@ -21,7 +21,7 @@ CONSTANTS: dict[str, bool | None] = {
 
 QUOTED = r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^']|'')*+'"
 QUOTED_PART = re.compile(QUOTED, re.DOTALL)
-BLOCK_SCALAR = re.compile(r"([|>])([-+]?)(?:\s+#.*)?")
+BLOCK_SCALAR = re.compile(r"([|>])[1-9]?([-+]?)[1-9]?(?:\s+#.*)?")
 # An anchor, an alias or a tag of YAML, alone or before a value. *Italic* is not an alias.
 NODE_PROPERTY = re.compile(
     r"(?:&[^\s,\[\]{}]+|!!\w+|!(?=\s+[\"']))(?:\s|$)|\*[^\s,\[\]{}*]+\s*(?:$|\s#)"
@@ -206,11 +206,24 @@ class Flow:
     def _list(self, depth: int) -> list[Value]:
         found: list[Value] = []
         while not self._passes("]"):
-            value = self._value(depth)
+            value = self._item(depth)
             if value is not None:
                 found.append(value)
             self._pass_comma("]")
         return found
+
+    def _item(self, depth: int) -> Value | None:
+        """Read an item of a list, which may be a pair: [a, b: c] is [a, {b: c}]."""
+        begin = self._at
+        value = self._value(depth)
+        end = self._at
+        if isinstance(value, list | dict) or not self._passes(":"):
+            self._at = end
+            return value
+        self._at = begin
+        pair: dict[str, Value] = {}
+        self._put_pair(pair, depth)
+        return pair
 
     def _map(self, depth: int) -> dict[str, Value]:
         found: dict[str, Value] = {}

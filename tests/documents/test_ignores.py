@@ -40,7 +40,7 @@ def ignored(lines: list[str], path: str) -> bool:
 
 
 LETTERS = st.sampled_from(
-    ["a", "b", "*", "**", "?", "/", "[ab]", "[!a]", "[^b]", "[a-c]", "[]a]", "[a", "\\", "\\*", "\\ ", " ", ".", "-", "[a-]", "[--a]", "[\\]a]", "+", "(", "**/", "/**"]
+    ["a", "b", "*", "**", "?", "/", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "[a", "\\", "\\*", "\\ ", " ", ".", "-", "[a-]", "[--a]", "[\\]a]", "+", "(", "**/", "/**"]
 )  # fmt: skip
 # git compares unrelated addresses for two stars that are no folders, so its answer varies
 UNDEFINED = re.compile(r"[^/!]\*\*|\*\*[^/]|!\*\*[^/]")
