@@ -859,6 +859,26 @@ def test_words_of_a_removed_line_are_nowhere_in_the_file(
     assert not in_the_file(db_path, b"zebrafishpw42")
 
 
+def test_a_change_that_leaves_every_word_somewhere_merges_nothing(
+    db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "ERASES_WORDS", False)
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("a", "# Pins\n\nThe old-word is naïve, 12:30 (src/a.ts).")
+        store.store("b", "Naive: the pins of an old-word are new at 12:30, says src/a.ts.")
+
+        def is_due() -> bool:
+            return bool(store.storage.connection.execute(keyword.HAS_REMOVED).fetchone()[0])
+
+        store.store("a", "# Pins\n\nThe word is.")
+        assert not is_due()
+        store.store("a", "# Pins\n\nThe word is new.")
+        assert not is_due()
+        store.store("a", "# Pins\n\nThe word is unique.")
+        store.store("a", "# Pins\n\nThe word is.")
+        assert is_due()
+
+
 def ollama_store(db_path: str, ollama: FakeOllama) -> HybridStore:
     return HybridStore(db_path, {"ollama_url": ollama.url, "dims": None})
 

@@ -37,7 +37,8 @@ READ_TIMEOUT = 30.0  # more seconds until the thread that waits for the reply gi
 DAY = 86400.0  # seconds, the longest time-out: sockets do not support all larger numbers
 # Seconds between two tries; if a server asks for a longer wait, give up
 LONGEST_WAIT = 60.0
-
+# Seconds between tries, all together, while a server fails without answering a request in between
+LONGEST_FAILING = 4.0
 SILENCE = 15.0  # seconds of waiting for a reply before it is reported
 CHECK_TIMEOUT = 45.0  # more seconds until a server that answers no other request either is given up
 # Texts that fail one after the other, each sent alone, before the server counts as faulty
@@ -162,6 +163,7 @@ class BaseEmbedder:
             payload,
             silence=self._limit(role) + READ_TIMEOUT,
             texts=texts,
+            patient=role == DOCUMENT,
         )
 
     def _limit(self, role: str) -> float:
@@ -220,6 +222,7 @@ class BaseEmbedder:
             self._handle_failure(failure, call, batch)
             return
         call.strikes = 0
+        call.failing = 0.0
         for text, vector in zip(batch, raw, strict=True):
             try:
                 call.vectors[text] = self._unit(vector)
@@ -280,8 +283,11 @@ class BaseEmbedder:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
                 wait = failure.wait or backoff(attempt)
                 is_too_long = wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline
+                if failure.kind == RETRY:
+                    is_too_long |= call.failing + wait > LONGEST_FAILING
                 if attempt >= allowed or is_too_long:
                     raise
+                call.failing += wait
                 self._sleep(wait)
                 continue
             if not isinstance(raw, list) or len(raw) != len(texts):
@@ -385,3 +391,4 @@ class _Call:
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
+        self.failing = 0.0  # seconds waited between tries since the last answer

@@ -50,7 +50,7 @@ TEXT_BYTES = 200_000
 # The kinds of a failure.
 STOP = "stop"  # no request will work: the server, the model or the key is missing
 LATE = "late"  # the server did not answer in time: it may be loading a model
-BUSY = "busy"  # no request works now, but later ones may: a rate limit
+BUSY = "busy"  # no request works now, but later ones may: a rate limit, a restart
 RETRY = "retry"  # the server failed, by chance or because of a text
 LONG = "long"  # a text is too long, or all texts together
 TEXT = "text"  # the server refuses a text
@@ -116,6 +116,7 @@ class Server:
         self._key_header = key_header
         self._key = ""
         self._session: ServerSession | None = None
+        self._answered = False
 
     def call(
         self,
@@ -124,12 +125,14 @@ class Server:
         *,
         silence: float,
         texts: int = 0,
+        patient: bool = False,
     ) -> Any:
         """POST the payload as JSON, or GET if the payload is None; return the JSON of the reply.
         Raises Failure.
 
         `silence` is the maximum number of seconds without a byte, and until the end of the reply.
-        `texts` is the number of texts sent, which limits the size of the reply.
+        `texts` is the number of texts sent, which limits the size of the reply. If `patient`, a
+        refused connection to a server that has answered before counts as a restart.
         """
         method = "GET"
         body = None
@@ -151,9 +154,10 @@ class Server:
             why = type(error).__name__  # its text may hold a password
             raise Failure(STOP, f"{self.place} is not a usable address ({why})") from error
         except OSError as error:
-            raise self._connection_failure(error) from error
+            raise self._connection_failure(error, patient and self._answered) from error
         if response.status_code != 200:
             raise self._reply_failure(response)
+        self._answered = True
         try:
             return json.loads(response.content)
         except (ValueError, RecursionError) as error:
@@ -170,6 +174,7 @@ class Server:
         """
         session = self._session
         self._session = None
+        self._answered = False
         if session:
             session.close()
 
@@ -200,7 +205,7 @@ class Server:
     def _cannot_connect(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
         return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
 
-    def _connection_failure(self, error: OSError) -> Failure:
+    def _connection_failure(self, error: OSError, may_restart: bool) -> Failure:
         if isinstance(error, TooLong):
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, ConnectTimeout):
@@ -208,7 +213,7 @@ class Server:
         if isinstance(error, TimeoutError):
             return Failure(STOP, f"{self.name} did not finish its reply in time", REST)
         if isinstance(error, ConnectionRefusedError):
-            return self._cannot_connect("connection refused")
+            return self._cannot_connect("connection refused", BUSY if may_restart else STOP)
         if isinstance(error, ConnectionError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return self._cannot_connect(str(error))

@@ -148,15 +148,18 @@ def _sources_of(path: str, template: Source, collection: str | None) -> list[Sou
 def resolve(path: str, follow_symlinks: bool = False) -> tuple[str, bool]:
     """Return the path without links, and whether it is a file.
 
-    Raises SourceError if it does not exist, or, unless links are followed, if it is a link to a file
-    in another folder: a walk would skip such a file too.
+    Raises SourceError if it is neither a folder nor a regular file, or, unless links are followed,
+    if it is a link to a file in another folder: a walk would skip such a file too.
     """
     resolved = real_path(path)
     named = os.path.expanduser(path)
     try:
-        is_file = not stat.S_ISDIR(os.stat(named).st_mode)
+        mode = os.stat(named).st_mode
     except OSError as error:
         raise SourceError(f"cannot ingest {path}: {error.strerror}") from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
+    is_file = stat.S_ISREG(mode)
     folder = real_path(os.path.dirname(named) or ".")
     if is_file and not follow_symlinks and not is_in(resolved, folder):
         raise SourceError(

@@ -259,10 +259,11 @@ def test_what_may_pass_by_itself_is_tried_again(ollama, embedder, waits, switche
     assert all(0.5 < wait < 3.0 for wait in waits)
 
 
-def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder):
+def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder, waits):
     ollama.error = (500, "backend failed")
     assert embedder.embed_batch([f"text {i}" for i in range(300)]) == [[]] * 300
     assert len(ollama.requests) < 30
+    assert sum(waits) <= base.LONGEST_FAILING
 
 
 def test_only_the_text_that_crashes_the_runner_is_left_out(ollama, embedder):
@@ -433,6 +434,41 @@ def test_a_server_that_is_down_fails_the_whole_call_at_once(free_port, waits):
     assert embedder.problem == (
         f"cannot connect to Ollama at http://127.0.0.1:{free_port} (connection refused); start it with `ollama serve`"
     )
+
+
+def test_a_restart_between_two_batches_is_waited_for(ollama):
+    def sleep(seconds):
+        if not waits:
+            ollama.start()
+        waits.append(seconds)
+
+    waits = []
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", sleep=sleep)
+    assert all(embedder.embed_batch(["a"]))
+    ollama.stop()
+    assert all(embedder.embed_batch(["b", "c"]))
+    assert waits
+    assert embedder.problem is None
+    assert sorted(ollama.embedded) == ["a", "b", "c"]
+
+
+def test_a_server_that_does_not_come_back_is_waited_for_once(ollama, embedder, waits):
+    embedder.embed_batch(["a"])
+    ollama.stop()
+    assert embedder.embed_batch(["b", "c"]) == [[], []]
+    assert embedder.embed_batch(["d"]) == [[]]
+    assert len(waits) == 2
+    assert "connection refused" in embedder.problem
+    ollama.start()
+
+
+def test_a_query_does_not_wait_for_a_restart(ollama, embedder, waits):
+    embedder.embed("a")
+    ollama.stop()
+    assert embedder.embed("b") == []
+    assert "connection refused" in embedder.problem
+    assert len(waits) <= 1  # for the connection that broke
+    ollama.start()
 
 
 def test_a_query_keeps_its_budget_over_its_tries(ollama, waits):

@@ -165,3 +165,10 @@ def test_compressed_reply_is_unpacked():
 def test_errors_of_requests_are_those_of_sockets():
     with connected(9) as ask, pytest.raises(ConnectionRefusedError):
         ask()
+
+
+def test_proxy_of_a_kind_that_cannot_be_used_is_told_at_once(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
+    embedder = OpenAIEmbedder("https://192.0.2.1/v1", sleep=pytest.fail)
+    assert embedder.embed_batch(["a"]) == [[]]
+    assert embedder.problem == "https://192.0.2.1/v1 is not a usable address (InvalidSchema)"

@@ -292,6 +292,13 @@ def test_path_that_is_no_folder_or_file_is_an_error(store: HybridStore, tmp_path
         Ingest(store).run([""])
 
 
+def test_a_pipe_is_refused(store, tmp_path):  # bash gives one for <(command)
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(SourceError, match="neither a folder nor a regular file"):
+        Ingest(store).run([str(tmp_path / "pipe.md")])
+    assert not store.storage.sources.all()
+
+
 def test_progress_counts_files_then_embeddings(store: HybridStore, notes: Notes) -> None:
     seen: list[Progress] = []
     ingest(store, notes({"a.md": "gpu", "b.md": "dog"}), progress=seen.append)

@@ -67,7 +67,7 @@ class RemoteSession:
                 most = limit(reply.status_code, most)
                 body = reply.raw.read(most + 1, decode_content=True)
                 body = checked(reply.status_code, body, reply.raw.length_remaining, most)
-        except exceptions.InvalidURL:
+        except ValueError:  # also an address of a proxy that cannot be used
             raise
         except exceptions.RequestException as error:
             raise _as_oserror(error) from error

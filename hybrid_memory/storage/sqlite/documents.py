@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...text.links import DocumentLinks
@@ -106,12 +106,13 @@ class SQLiteDocuments(Documents):
         self, prepared: Prepared, vectors: Vectors, placing: blocks.SlotAllocator
     ) -> None:
         doc_id = prepared.row["doc_id"]
+        removed: set[str] = set()
         before = self._conn.execute(HASHES_OF, (doc_id,)).fetchall()
         if before:
             gone = [id for id, content_hash in before if content_hash not in prepared.texts]
             self._embeddings.keep(gone)
             placing.finish()
-            self.remove(doc_id)
+            _, removed = self._remove([doc_id])
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         extract = prepared.row.get("extract")
         if extract:
@@ -125,20 +126,28 @@ class SQLiteDocuments(Documents):
             names = titles_and_aliases(self._conn, doc_id)
             terms_of_chunks = terms(doc_id, row["collection"], row["metadata"], written, names)
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
-        _put_chunks(self._conn, doc_id, zip(chunks, terms_of_chunks, strict=True))
+        added = list(terms_of_chunks)
+        _put_chunks(self._conn, doc_id, zip(chunks, added, strict=True))
+        FTSIndex(self._conn).purge(removed, added)
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
+        count, words = self._remove(doc_ids, keep=keep)
+        FTSIndex(self._conn).purge(words)
+        return count
+
+    def _remove(self, doc_ids: Sequence[str], *, keep: bool = False) -> tuple[int, set[str]]:
+        """Delete documents. Returns the number of their chunks, and their words in the index."""
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
         if keep:
             self._embeddings.keep(ids)
         blocks.drop(self._conn, ids)
-        FTSIndex(self._conn).remove(ids)
+        words = FTSIndex(self._conn).remove(ids)
         for table in ("chunks", "documents", "extracts"):
             self._conn.executemany(
                 f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids]
             )
         remove_links(self._conn, doc_ids)
-        return len(ids)
+        return len(ids), words
 
     def growing(self, doc_id: str, collection: str | None) -> GrowingDocument:
         return GrowingRows(self._database, self._embeddings, doc_id, collection)
@@ -188,7 +197,7 @@ class GrowingRows(GrowingDocument):
     ) -> None:
         index = FTSIndex(self._conn)
         blocks.drop(self._conn, after)
-        index.remove(again + after)
+        removed = index.remove(again + after)
         self._conn.execute(
             "delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last)
         )
@@ -197,7 +206,9 @@ class GrowingRows(GrowingDocument):
         put_links(self._conn, row, links)
         index.add_again(chunk_terms(self._conn, again))
         names = titles_and_aliases(self._conn, self._doc_id)
-        _put_chunks(self._conn, self._doc_id, self._with_names(row, names))
+        new = self._with_names(row, names)
+        _put_chunks(self._conn, self._doc_id, new)
+        index.purge(removed, (found for _, found in new))
 
 
 def _embedded(

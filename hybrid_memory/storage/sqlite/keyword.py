@@ -16,7 +16,7 @@ from zlib import crc32
 
 from ...text.query import Query, Term
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, stems, word_of_stem
-from ..fts_expressions import checked_expression, match_expression
+from ..fts_expressions import ANY_ROW, checked_expression, match_expression
 from ..keyword import BM25Index
 from ..rows import Ranking, as_results, best_of
 from . import schema, word_list
@@ -116,6 +116,7 @@ select doc_id, chunk_id, heading, content from chunks
 """
 
 _LIKE_SYNTAX = r"[\\%_]"
+_WORD = r"(?:[^\W_]|[\ue000-\uf8ff])+"
 
 
 def checksum(terms: "Terms") -> int:
@@ -294,15 +295,15 @@ class FTSIndex(BM25Index):
             checksums = [{"id": id, "checksum": checksum(terms)} for id, terms in batch]
             self._conn.executemany(SET_CHECKSUM, checksums)
 
-    def remove(self, ids: Iterable[int]) -> None:
+    def remove(self, ids: Iterable[int]) -> set[str]:
         """Remove chunks from the index, by chunks.id, while their rows and their documents' rows
-        still exist. `erase` removes their words from the file; since SQLite 3.42, FTS5 does so at
-        once.
+        still exist. Returns their words, for `purge`.
         """
         leaving = list(ids)
+        words: set[str] = set()
         if schema.has_texts(self._conn):
             self._conn.executemany(REMOVE_WITH_TEXTS, ((id,) for id in leaving))
-            return
+            return words
         for start in range(0, len(leaving), BATCH):
             known = dict(
                 self._conn.execute(CHECKSUMS, (json.dumps(leaving[start : start + BATCH]),))
@@ -310,10 +311,24 @@ class FTSIndex(BM25Index):
             chunks = list(chunk_terms(self._conn, known))
             if any(checksum(terms) != known[id] for id, terms in chunks):
                 self.reindex(without=set(leaving))
-                return
+                return set()
+            words.update(*(_words(terms) for _, terms in chunks))
             self._conn.executemany(REMOVE, ((id, *terms) for id, terms in chunks))
             word_list.remove(self._conn, [terms for _, terms in chunks])
-        if leaving and not schema.ERASES_WORDS:
+        return words
+
+    def purge(self, removed: Collection[str], added: "Iterable[Terms]" = ()) -> None:
+        """Let `erase` remove from the file the words that no chunk has any more, after chunks with
+        these words were removed and others `added`. Since SQLite 3.42, FTS5 does so at once.
+
+        A change of a note seldom takes the last occurrence of a word, so it seldom costs a merge.
+        """
+        if schema.ERASES_WORDS:
+            return
+        candidates = set(removed).difference(*map(_words, added))
+        if any(
+            self._conn.execute(ANY_ROW, (f'"{word}"',)).fetchone() is None for word in candidates
+        ):
             self._conn.execute(REMEMBER_REMOVED)
 
     def erase(self) -> bool:
@@ -401,6 +416,11 @@ class BareIndex(FTSIndex):
     def _search_name(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """As in FTSIndex. The tables of another program have no names of documents."""
         return super()._search_name(query, wanted, limit) if self._is_own else {}
+
+
+def _words(terms: "Terms") -> set[str]:
+    """The words of a chunk in the index, as FTS5 separates them."""
+    return set(re.findall(_WORD, " ".join(terms)))
 
 
 def _pattern(text: str) -> str:
