@@ -774,7 +774,7 @@ def test_no_control_character_of_a_file_name_or_an_argument_reaches_a_terminal(
     ("command", "status"),
     [
         ("search gpu --format text", 0),
-        ("get n", 1),
+        ("get n", 0),
         ("stats", 0),
         ("get ./x", 1),
         ("ingest --path .", 1),
