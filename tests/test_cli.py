@@ -1006,6 +1006,21 @@ def test_an_empty_query_is_said_to_be_empty(run: Run, query: str) -> None:
     )
 
 
+def test_a_command_without_threads_ends_before_the_clean_up_of_python(
+    run: Run, environ: dict[str, str]
+) -> None:
+    answer(run("store", "--doc-id", "n", "--text", "gpu", *KEYWORDS))
+    program = (
+        "import atexit; atexit.register(print, 'clean-up')\n"
+        "from hybrid_memory.cli import entry_point; entry_point()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "get", "n"],
+        env=environ, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, json.loads(done.stdout)["text"]) == (0, "gpu")
+
+
 @pytest.mark.parametrize("words", [("help",), ("help", "search"), ("help", "config", "x")])
 def test_help_is_a_command(run: Run, words: tuple[str, ...]) -> None:
     done = run(*words)

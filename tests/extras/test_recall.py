@@ -37,7 +37,15 @@ from hybrid_memory.extras.recall.prompts import (
     unknown_code,
     work_among,
 )
-from hybrid_memory.extras.recall.state import RecallSession, answering, begun, note_begun
+from hybrid_memory.extras.recall.runs import note_run, summary
+from hybrid_memory.extras.recall.state import (
+    RecallSession,
+    answering,
+    append,
+    begun,
+    note_begun,
+    state_folder,
+)
 from hybrid_memory.search.request import Request
 from hybrid_memory.surface import opening as surface_opening
 from hybrid_memory.surface.output import budget
@@ -240,6 +248,15 @@ def test_runs_of_a_host_are_logged(recall: Recall, recall_process: Recall, tmp_p
     log = (tmp_path / "state/hybrid-memory/recall/runs-claude").read_text().splitlines()
     assert [line.split()[1] for line in log] == ["answered", "silent", "failed", "late"]
     assert "ferry" not in "".join(log)
+
+
+def test_runs_that_an_earlier_version_logged_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    append(os.path.join(state_folder(), "runs-claude"), f"{time.time():.0f} prompt silent\n")
+    note_run("claude", "answered")
+    assert summary("claude")["counts"] == {"silent": 1, "answered": 1}
 
 
 def test_says_that_a_passage_does_not_fit_if_it_is_asked_why(recall: Recall) -> None:

@@ -49,8 +49,8 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
         ("drafts/e.md", "excluded", "memory/drafts: --exclude leaves it out"),
         ("1.log.md", ".gitignore", ".gitignore:1: *.log.md leaves it out"),
         ("t.txt", "pattern", "no pattern of the folder matches"),
-        ("link.md", "symbolic link", "symbolic links are not followed"),
-        ("linked/o.md", "symbolic link", "memory/linked: symbolic links"),
+        ("link.md", "symbolic link", "a symbolic link that is not followed"),
+        ("linked/o.md", "symbolic link", "memory/linked: it is a symbolic link"),
         ("pipe.md", "special", "only regular files"),
         ("bin.md", "encoding", "binary: it contains NUL bytes"),
         ("big.md", "size", "101 bytes, over max_file_bytes (100)"),
@@ -132,6 +132,37 @@ def test_front_matter_that_is_not_read_is_told(store: HybridStore, notes: Notes)
         found = explain(store, note)
         assert (found["current"], found["rule"]) == (True, "front matter")
         assert found["reason"] == "line 3: 'stray' is not a key of the front matter; it is left out"
+
+
+def test_file_that_no_pattern_would_help_has_no_way_out(store: HybridStore, top: Path) -> None:
+    (top / "picture.png").write_bytes(b"\x89PNG\0")
+    found = explain(store, str(top / "picture.png"))
+    assert (found["rule"], found["way_out"]) == ("pattern", None)
+    assert found["reason"].endswith("and it would be refused: binary: it contains NUL bytes")
+
+
+def test_the_way_out_of_a_folder_has_the_patterns_of_its_source(
+    store: HybridStore, notes: Notes
+) -> None:
+    top = notes({"a.txt": "gpu", ".own/b.txt": "gpu"})
+    Ingest(store, patterns=["*.txt"]).run([str(top)])
+    told = explain(store, str(top / ".own/b.txt"))["way_out"]
+    assert told == f"`hybrid-memory ingest --path {top / '.own'} --pattern '*.txt'` ingests it"
+
+
+def test_links_that_are_followed(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+    top = notes({"a.md": "gpu"})
+    (tmp_path / "o.md").write_text("x")
+    for name, target in (
+        ("1.md", tmp_path / "o.md"),
+        ("2.md", tmp_path / "o.md"),
+        ("3.md", "none"),
+    ):
+        (top / name).symlink_to(target)
+    Ingest(store, follow_symlinks=True).run([str(top)])
+    assert explain(store, str(top / "2.md"))["doc_id"] == "memory/1.md"  # the same file
+    broken = explain(store, str(top / "3.md"))
+    assert (broken["rule"], broken["way_out"]) == ("symbolic link", None)
 
 
 def test_path_through_a_link_above_the_folder_is_the_same_note(

@@ -63,6 +63,6 @@ def _runs(host: str) -> list[tuple[int, str]]:
     with suppress(OSError), open(_path(host), encoding="utf-8", errors="replace") as file:
         for line in file:
             with suppress(ValueError):  # a line that another process is writing
-                when, outcome = line.split()
+                when, *_, outcome = line.split()  # between them, earlier versions had the event
                 runs.append((int(when), outcome))
     return runs

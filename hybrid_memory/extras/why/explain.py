@@ -32,7 +32,7 @@ from ...documents.files import (
 from ...documents.formats import open_file, refusal
 from ...documents.ignores import LISTS
 from ...documents.markdown import parse
-from ...documents.sources import ingest_command, walk_of
+from ...documents.sources import default_collection, ingest_command, walk_of
 from ...documents.workspaces import FOLDERS
 from ...errors import NotFoundError, QueryError
 from ...paths import is_in
@@ -55,7 +55,7 @@ REASONS = {
     EVICTED: "only iCloud has the file; open it on this machine to download it",
     PATTERN: "no pattern of the folder matches its name",
     EXCLUDED: "--exclude leaves it out",
-    LINK: "symbolic links are not followed",
+    LINK: "it is a symbolic link that is not followed",
     SPECIAL: "only regular files are read",
     **dict.fromkeys(LISTS, "a list of files to ignore leaves it out"),
     SKILL: "it is a skill of agents, a folder with a SKILL.md",
@@ -154,10 +154,15 @@ def explain(store: HybridStore, note: str) -> dict[str, Any]:
         if not os.path.lexists(path):
             return _document(store, _id_of(store, note, path))
         folder, name = os.path.split(path)
-        for other in (path, os.path.join(os.path.realpath(folder), name), os.path.realpath(path)):
+        real = os.path.realpath(path)
+        for other in (path, os.path.join(os.path.realpath(folder), name), real):
             doc_id = store.storage.catalog.by_path(other)
             if doc_id:
                 return _document(store, doc_id)
+        # A walk that follows links reads a file by one of its links only
+        for file in store.storage.catalog.source_files() if real != path else ():
+            if os.path.realpath(file.path) == real:
+                return _document(store, file.doc_id)
         return _file(store, path)
 
 
@@ -185,7 +190,13 @@ def _file(store: HybridStore, path: str) -> dict[str, Any]:
         kept_out, source, rule, reason = found[0]
         if kept_out != place:
             reason = f"{kept_out}: {reason}"
-        return _answer(path, source.id_of(place), Verdict(rule, reason, _way_out(found[0])))
+        way_out = _way_out(found[0])
+        if rule == PATTERN:
+            refused = refusal(place, store.config["max_file_bytes"], True)
+            if refused:
+                reason += f", and it would be refused: {refused[1]}"
+                way_out = None
+        return _answer(path, source.id_of(place), Verdict(rule, reason, way_out))
     if os.path.isdir(path):
         if any(is_in(place, folder) for folder in folders):
             raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
@@ -210,7 +221,7 @@ def _place_to_ingest(path: str) -> str:
 def _way_out(file: Missing) -> str | None:
     path, source, rule, _ = file
     by_itself = f"hybrid-memory ingest --path {quote(path)}"
-    if rule in (SPECIAL, EVICTED):
+    if rule in (SPECIAL, EVICTED) or (rule == LINK and source.follow_symlinks):
         return None
     if rule == TAKEN:
         return f"`{by_itself} --collection NAME` gives it another id"
@@ -221,6 +232,10 @@ def _way_out(file: Missing) -> str | None:
         pattern = f"*{escape(ending)}" if ending else escape(os.path.basename(path))
         source = source._replace(patterns=(*source.patterns, pattern))
     elif rule in REASONS and rule != NEW:
+        if os.path.isdir(path):
+            name = default_collection(path, False, source.patterns)
+            folder = Source(path, name, False, source.patterns)
+            by_itself = ingest_command(folder, incremental=False)
         return f"`{by_itself}` ingests it"  # what is named is ingested, whatever the rules
     limit = ""
     if rule == "size":
