@@ -77,6 +77,8 @@ def passages(
     part_end = _without_space(text, part.start, part.end)
     if part_end == part.start:
         return
+    if text[part.start] == "\n":  # the title of a heading was noise; its underline is left
+        part = part._replace(start=_first_character(text, part.start, part_end))
     if part_end - part.start <= size:
         yield ChunkSpan(part.start, part_end, "")
         return

@@ -327,6 +327,7 @@ def structure_of(text):
 @example("   ## ab\n\n   # c", (2, 1))
 @example("```- -  - ", (1, 0))
 @example("\u2028\nab\n---\n", (3, 0))
+@example(f"{'x' * 201}\n- ", (2, 0))
 def test_lines_of_a_chunk_hold_its_text(text, size):
     structure, skipped = structure_of(text)
     lines = [""] * skipped + structure.text.split("\n")[1:]
