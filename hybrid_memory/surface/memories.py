@@ -11,6 +11,7 @@ server's token may read, also from another machine.
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from shlex import quote
@@ -40,15 +41,19 @@ def recorded() -> dict[str, str]:
 
 def workspace_of(folder: str) -> str | None:
     """The real path of the recorded workspace to which a folder belongs; None if it belongs to none."""
+    return _workspace_of(folder, recorded())
+
+
+def _workspace_of(folder: str, workspaces: Mapping[str, str]) -> str | None:
     around = folders_around(os.path.expanduser(folder))
-    workspaces = recorded()
     return next((top for top in around if top in workspaces), None)
 
 
 def memory_of(folder: str) -> str | None:
     """The path of the memory of the workspace to which a folder belongs."""
-    top = workspace_of(folder)
-    return recorded()[top] if top else None
+    workspaces = recorded()
+    top = _workspace_of(folder, workspaces)
+    return workspaces[top] if top else None
 
 
 def record(top: str, database: str) -> None:

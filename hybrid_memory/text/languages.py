@@ -176,7 +176,7 @@ def openers() -> dict[str, str | int]:
 
 
 def phrase_before(text: str, choices: Iterable[str]) -> str:
-    """The longest of these phrases that a text ends with, before a space; "" if there is none."""
+    """The longest of these phrases at the end of a text that ends with a space; "" if there is none."""
     written = text.rstrip()
     if written == text:
         return ""

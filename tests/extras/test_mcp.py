@@ -575,7 +575,7 @@ def test_names_that_are_not_unicode_are_told_as_text(
 
 @pytest.mark.both_engines
 def test_two_clients_write_and_search_at_once(environ: dict[str, str], folder: Path) -> None:
-    """Each has a process of its own, as agents start it."""
+    """Each client starts its own server process, as agents do."""
 
     async def store_and_find(client: Client, doc_id: str) -> None:
         text = f"The word of this note is {doc_id}."

@@ -17,8 +17,7 @@ from threading import Lock
 from typing import Any
 
 from ... import __version__
-from .tools import INVALID_PARAMS as INVALID_PARAMS
-from .tools import ProtocolError, Tools
+from .tools import INVALID_PARAMS, ProtocolError, Tools
 
 STATELESS = "2026-07-28"
 HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # newest first

@@ -22,9 +22,8 @@ class Tokenizer:
     """Turns words into terms."""
 
     def __init__(self) -> None:
-        self._terms: dict[
-            str, list[str]
-        ] = {}  # of each word: one, or for a few words none or several
+        # Of each word: one, or for a few words none or several
+        self._terms: dict[str, list[str]] = {}
 
     def terms(self, texts: Sequence[str]) -> list[list[str]]:
         """The terms of each text, in order. Texts are words separated by spaces, as the analyzer

@@ -114,7 +114,7 @@ def is_local(host: str) -> bool:
     ):
         return True
     try:
-        # A look-up has no time-out of its own
+        # getaddrinfo has no time-out
         found = within(LOOK_UP, lambda: socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM))
         return any(_is_own(family, address) for family, _, _, _, address in found)
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..mcp import stdio
-from ..mcp.tools import Tools
+from ..mcp.tools import INVALID_PARAMS, Tools
 from . import responses
 
 VERSION = "mcp-protocol-version"
@@ -24,7 +24,7 @@ HEADER_MISMATCH = -32020
 STATUSES = {  # of errors, in revision 2026-07-28
     HEADER_MISMATCH: 400,
     stdio.INVALID_REQUEST: 400,
-    stdio.INVALID_PARAMS: 400,
+    INVALID_PARAMS: 400,
     stdio.UNSUPPORTED_REVISION: 400,
     stdio.METHOD_NOT_FOUND: 404,
 }

@@ -108,7 +108,8 @@ def missing(store: HybridStore, only: str | None = None) -> list[Missing]:
         return path not in indexed and (only is None or is_in(only, path))
 
     for source in by_depth(store.storage):
-        if not os.path.lexists(source.path):
+        is_elsewhere = only is not None and not is_in(only, source.path)
+        if is_elsewhere or not os.path.lexists(source.path):
             continue
         walk = walk_of(source)
         for file in walk.file(source.path) if source.is_file else walk:
